@@ -62,7 +62,7 @@ def create(lake: Warehouse, name: TopicName) -> None:
 
 
 def test_topics_by_name_and_id(served: ServedTopics) -> None:
-    assert served.names() == {"clicks": CLICKS, "shop.orders": ORDERS}
+    assert served.listed() == {"clicks": CLICKS, "shop.orders": ORDERS}
     topic = served.topic("shop.orders")
     assert topic is not None and (topic.name, topic.kafka_name, [*topic.partitions]) == (ORDERS, "shop.orders", [0])
     assert served.topic(topic.topic_id) is topic
@@ -173,7 +173,7 @@ def test_topics_that_come_to_one_name_are_not_served(served: ServedTopics, lake:
     topic = served.topic("shop.orders")
     create(lake, TopicName("default", "shop.orders"))
     lake.clock.advance(LOOK_MS)
-    assert [*served.names()] == ["clicks"] and [clash.kafka_name for clash in served.clashes()] == ["shop.orders"]
+    assert [*served.listed()] == ["clicks"] and [clash.kafka_name for clash in served.clashes()] == ["shop.orders"]
     assert served.topic("shop.orders") is served.topic(topic.topic_id) is None
 
 

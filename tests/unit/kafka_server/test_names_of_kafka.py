@@ -64,3 +64,21 @@ def test_ids(identity: str, other: str) -> None:
     assert made[6] >> 4 == 8 and made[8] >> 6 == 2
     assert made[0] >> 2 != 62  # its text would begin with '-'
     assert (topic_id(other) == made) == (other == identity)
+
+
+def test_what_is_compacted_side_by_side_has_a_name_that_is_not_listed() -> None:
+    orders, clicks, other = (parse_topic(name).name for name in ("shop/orders", "clicks", "clicks.compacted"))
+    listing = listed([orders, clicks, other])
+    assert [*listing.topics] == ["clicks", "clicks.compacted", "shop.orders"]
+    assert listing.nameable["shop.orders.compacted"] == orders and listing.is_compacted("shop.orders.compacted")
+    assert listing.nameable["clicks.compacted"] == other and not listing.is_compacted("clicks.compacted")
+    assert not listing.is_compacted("shop.orders") and not listing.is_compacted("nothing.compacted")
+
+
+@given(st.lists(names))
+def test_every_name_by_which_clients_ask_means_one_topic(topics: list[TopicName]) -> None:
+    listing = listed(topics)
+    for name, topic in listing.nameable.items():
+        assert re.fullmatch(r"[a-zA-Z0-9._-]{1,249}", name)
+        assert name == kafka_name(topic, compacted=listing.is_compacted(name))
+    assert not listing.nameable.keys() & {clash.kafka_name for clash in listing.clashes}

@@ -28,10 +28,10 @@ class Served:
     def __post_init__(self) -> None:
         self.served = ServedTopics(self.topic.warehouse)
 
-    def log(self) -> ServedLog:
+    def log(self, name: str = "orders") -> ServedLog:
         self.topic.clock.advance(LOOK_MS)
-        topic = self.served.topic("orders")
-        assert topic is not None
+        topic = self.served.topic(name)
+        assert topic is not None and self.served.topic(topic.topic_id).kafka_name == topic.kafka_name == name
         return topic.log(0)
 
     def append(self, *keys: str, keep: int | None = None) -> None:
@@ -79,13 +79,17 @@ def test_a_client_reads_what_a_reader_reads(story, mode: str, max_bytes: int, dr
                 truncate(topic.warehouse, ORDERS, 0, to, below_compacted=True)
             case "delete":
                 delete_records(topic.warehouse, ORDERS, 0, min(log.log_end_offset, log.log_start_offset + what))
-        check(served.log(), topic, max_bytes, draw)
+        check(served.log(), topic, topic.log().log_start_offset, topic.records(), max_bytes, draw)
+        if mode == "side-by-side":
+            compacted = topic.records(compacted=True)
+            check(served.log("orders.compacted"), topic, topic.log().compacted_start, compacted, max_bytes, draw)
 
 
-def check(log: ServedLog, topic: MemoryTopic, max_bytes: int, draw: st.DataObject) -> None:
+def check(
+    log: ServedLog, topic: MemoryTopic, start: int, there: list[Record], max_bytes: int, draw: st.DataObject
+) -> None:
     state = topic.log()
-    assert (log.start, log.end, log.leader_epoch) == (state.log_start_offset, state.log_end_offset, state.generation)
-    there = topic.records()
+    assert (log.start, log.end, log.leader_epoch) == (start, state.log_end_offset, state.generation)
     assert read_on(log, log.start, max_bytes) == [row_of(record) for record in there]
     offset = draw.draw(st.integers(log.start, log.end))
     assert read_on(log, offset, max_bytes) == [row_of(record) for record in there if record.offset >= offset]
@@ -151,7 +155,7 @@ def test_a_client_whose_version_was_swept_reads_the_newest(served: Served) -> No
     served.append("a", "a", "b")
     before = served.log()
     served.topic.compact()
-    served.topic.files.data.pop(before.files.segments(0)[0].path)
+    served.topic.files.data.pop(before.files.pieces(0, before.how)[0].segment.path)
     with pytest.raises(VersionSweptError, match="orders-0: version 2, which is being read, was replaced"):
         before.batches(0, 100)
     after = served.served.topic("orders")  # without a further look

@@ -48,7 +48,7 @@ class Consumers(Seat):
 
     async def _looked_up(self, room: Room, topics: frozenset[str], pattern: str | None) -> frozenset[str] | Code:
         """The topics that a pattern matches. The room then knows them, and those that are named."""
-        names = await self._asked(self._topics.names)
+        names = await self._asked(self._topics.listed)
         if isinstance(names, Code):
             return names
         try:
@@ -67,7 +67,7 @@ class Consumers(Seat):
         if room.consumers.is_unused or now_ms - room.layout_ms < LAYOUT_MS:
             return
         room.layout_ms = now_ms
-        names = await self._asked(self._topics.names)
+        names = await self._asked(self._topics.listed)
         if isinstance(names, Code):
             return
         patterns = {m.pattern for m in room.consumers.members.values() if m.pattern}

@@ -4,6 +4,10 @@
     shop/orders                         shop.orders
     persistent://public/eu/a b          pulsar.public.eu.a_20b      it is stored as pulsar.public.eu/a%20b
 
+With `.compacted` behind it a name means the compacted data of a topic side by side (C33). A client has to ask for it:
+it is not among the listed topics, so that one that subscribes to a pattern does not read every record twice. A topic
+that has such a name itself is meant by it.
+
 Two topics may come to one name: `shop/orders`, and `shop.orders` of the default stream. Then neither is listed, so that
 no client reads one for the other. Which topics are listed follows from the names of all of them alone, so that it is
 the same for every gateway and every client, whatever each of these may read.
@@ -12,13 +16,14 @@ the same for every gateway and every client, whatever each of these may read.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Final
 
 from lithify.model.names import MAX_NAME_LENGTH, TopicName, in_order
 
 _DIGEST_LENGTH: Final = 16
+_COMPACTED: Final = ".compacted"
 _AS_IN_KAFKA: Final = str.maketrans({"/": ".", "%": "_"})
 
 
@@ -39,6 +44,12 @@ class Listing:
 
     topics: Mapping[str, TopicName]
     clashes: tuple[Clash, ...] = ()
+    nameable: Mapping[str, TopicName] = field(default_factory=dict)
+    """All names by which a client may ask for a topic: those, and others for what is compacted in it."""
+
+    def is_compacted(self, name: str) -> bool:
+        """Whether a client asks so for the compacted data of a topic."""
+        return name in self.nameable and name not in self.topics
 
 
 def listed(names: Iterable[TopicName]) -> Listing:
@@ -47,13 +58,19 @@ def listed(names: Iterable[TopicName]) -> Listing:
     for name in sorted(set(names), key=in_order):
         by_name.setdefault(kafka_name(name), []).append(name)
     clashes = (Clash(name, tuple(topics)) for name, topics in by_name.items() if len(topics) > 1)
-    return Listing({name: topics[0] for name, topics in by_name.items() if len(topics) == 1}, tuple(clashes))
+    topics = {name: topics[0] for name, topics in by_name.items() if len(topics) == 1}
+    compacted = {kafka_name(topic, compacted=True): topic for topic in topics.values()}
+    nameable = {name: topic for name, topic in compacted.items() if name not in by_name} | topics
+    return Listing(topics, tuple(clashes), nameable)
 
 
-def kafka_name(name: TopicName) -> str:
-    """The name of a topic to clients of Kafka. One that is too long ends with a digest of all of it."""
-    legal = name.stored.translate(_AS_IN_KAFKA)
-    if len(legal) <= MAX_NAME_LENGTH:
-        return legal
+def kafka_name(name: TopicName, *, compacted: bool = False) -> str:
+    """The name of a topic to clients of Kafka, or of what is compacted in it.
+
+    One that is too long has a digest of all of it at its end.
+    """
+    legal, suffix = name.stored.translate(_AS_IN_KAFKA), _COMPACTED if compacted else ""
+    if len(legal) + len(suffix) <= MAX_NAME_LENGTH:
+        return legal + suffix
     digest = sha256(name.stored.encode()).hexdigest()[:_DIGEST_LENGTH]
-    return f"{legal[: MAX_NAME_LENGTH - len(digest) - 1]}-{digest}"
+    return f"{legal[: MAX_NAME_LENGTH - len(digest) - len(suffix) - 1]}-{digest}{suffix}"

@@ -4,8 +4,7 @@
     batches      |    |  |    |     |    |  |    |   empty    |
                            ▲ offset: from the batch that it is in, as many as are asked for
 
-They read the backlog, as `consume` does: Kafka has one log for each partition, and a client commits offsets of it. So
-topics whose compacted data is a view beside the log are not compacted for these clients.
+Side by side (C33) they read the backlog, or what is compacted: the view below D, and the backlog from there on.
 
 Rounds may have removed the last records below the log end. Then an empty batch follows, by which clients get to the
 log end; otherwise some would wait there for ever.
@@ -14,7 +13,7 @@ log end; otherwise some would wait there for ever.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -25,8 +24,8 @@ from lithify.kafka_server.logs.times import TimedOffset
 from lithify.kafka_server.logs.version_files import VersionFiles
 from lithify.model.cursor import checked_offset
 from lithify.model.names import LogId
-from lithify.model.segment import Segment
 from lithify.model.topic.log import LogState
+from lithify.rules.reading.pieces import Piece, Reading
 
 _LARGEST_DELTA: Final = 2**31 - 1
 
@@ -38,10 +37,11 @@ class ServedLog:
     id: LogId
     state: LogState
     files: VersionFiles
+    how: Reading
 
     @property
     def start(self) -> int:
-        return self.state.log_start_offset
+        return self.how.start(self.state)
 
     @property
     def end(self) -> int:
@@ -84,10 +84,10 @@ class ServedLog:
 
     def offset_at(self, timestamp_ms: int) -> TimedOffset | None:
         """The first record at or after a time; None if there is none. Raises as `batches` does."""
-        for segment in self._segments(self.start):
-            if segment.max_timestamp_ms >= timestamp_ms:
+        for piece in self._pieces(self.start):
+            if piece.segment.max_timestamp_ms >= timestamp_ms:
                 with self.files.sweeps_told(self.id):
-                    first = self.files.kept.times.of(segment, self.start).first_at(timestamp_ms)
+                    first = self.files.kept.times.of(piece.segment, piece.start_offset).first_at(timestamp_ms)
                 if first is not None:
                     return first
         return None
@@ -95,36 +95,41 @@ class ServedLog:
     def max_time(self) -> TimedOffset | None:
         """The first record with the largest timestamp; None if there is none. Raises as `batches` does."""
         latest: TimedOffset | None = None
-        for segment in sorted(self._segments(self.start), key=lambda s: (-s.max_timestamp_ms, s.base_offset)):
-            if latest is not None and latest.timestamp_ms > segment.max_timestamp_ms:
+        for piece in sorted(self._pieces(self.start), key=_latest_first):
+            if latest is not None and latest.timestamp_ms > piece.segment.max_timestamp_ms:
                 break
             with self.files.sweeps_told(self.id):
-                last = self.files.kept.times.of(segment, self.start).last()
+                last = self.files.kept.times.of(piece.segment, piece.start_offset).last()
             if last is not None and (latest is None or _later(last, latest)):
                 latest = last
         return latest
 
     def _parts(self, offset: int) -> Iterator[Part]:
         """The parts from the one on that an offset is in."""
-        for segment in self._segments(offset):
+        for piece in self._pieces(offset):
+            segment, start = piece.segment, piece.start_offset
             offset = max(offset, segment.base_offset)
             while offset < segment.end_offset:
                 with self.files.sweeps_told(self.id):
-                    part = self.files.kept.parts.part(segment, offset, start=self.start, leader_epoch=self.leader_epoch)
+                    part = self.files.kept.parts.part(segment, offset, start=start, leader_epoch=self.leader_epoch)
                 offset = part.end
                 yield part
 
-    def _segments(self, offset: int) -> Sequence[Segment]:
+    def _pieces(self, offset: int) -> tuple[Piece, ...]:
         """Those with offsets at or above one, in order."""
         if offset >= self.end:
             return ()
         with self.files.sweeps_told(self.id):
-            segments = self.files.segments(self.id.partition)
-        return segments[bisect_right(segments, offset, key=lambda segment: segment.end_offset) :]
+            pieces = self.files.pieces(self.id.partition, self.how)
+        return pieces[bisect_right(pieces, offset, key=lambda piece: piece.segment.end_offset) :]
 
     def _empty_batch(self, offset: int) -> bytes:
         last = self.end - 1
         return empty_batch(max(offset, last - _LARGEST_DELTA), last, self.leader_epoch)
+
+
+def _latest_first(piece: Piece) -> tuple[int, int]:
+    return -piece.segment.max_timestamp_ms, piece.segment.base_offset
 
 
 def _later(one: TimedOffset, other: TimedOffset) -> bool:

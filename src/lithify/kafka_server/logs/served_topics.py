@@ -17,11 +17,10 @@ from typing import Final
 
 from lithify.errors import LithifyError, UnknownTopicError
 from lithify.errors.defects import as_lithify_error
-from lithify.kafka_server.logs.kafka_names import Clash, Listing, kafka_name, listed
+from lithify.kafka_server.logs.kafka_names import Clash, Listing, listed
 from lithify.kafka_server.logs.parts import Parts
 from lithify.kafka_server.logs.served_topic import ServedTopic
 from lithify.kafka_server.logs.times import TimesOfSegments
-from lithify.kafka_server.logs.topic_ids import topic_id
 from lithify.kafka_server.logs.version_files import Kept, VersionFiles
 from lithify.kafka_server.logs.waiting import Unsubscribe, Waiting
 from lithify.model.names import TopicName
@@ -74,14 +73,19 @@ class ServedTopics:
         """Looks so far."""
         self._looking = Lock()
         self._known: dict[TopicName, _Known] = {}
-        self._names_by_id: dict[bytes, TopicName] = {}
+        self._names_by_id: dict[bytes, str] = {}
+        """As clients name topics."""
         self._searched_ms: int | None = None
         self._loading: dict[TopicName, Lock] = {}
         self._lock = Lock()
         self._waiting = Waiting(self)
 
     def names(self) -> Mapping[str, TopicName]:
-        """All topics, by their names for clients."""
+        """All names by which clients may ask for a topic."""
+        return self._fresh().listing.nameable
+
+    def listed(self) -> Mapping[str, TopicName]:
+        """The topics that are told to clients which ask for all, by their names for them."""
         return self._fresh().listing.topics
 
     def clashes(self) -> tuple[Clash, ...]:
@@ -102,26 +106,23 @@ class ServedTopics:
         """
         look = self._fresh(after)
         if isinstance(which, str):
-            name = look.listing.topics.get(which)
-            return None if name is None else self._loaded(name, look)
+            return self._named(which, look)
         name = self._names_by_id.get(which)
         if name is None and self._search(look):
             name = self._names_by_id.get(which)
-        if name is None or look.listing.topics.get(kafka_name(name)) != name:
-            return None
-        topic = self._loaded(name, look)
+        topic = None if name is None else self._named(name, look)
         return topic if topic is not None and topic.topic_id == which else None
 
     def load(self, names: Iterable[str]) -> None:
         """Loads several topics at once, whose errors `topic` then raises."""
         look = self._fresh()
-        wanted = [name for one in names if (name := look.listing.topics.get(one)) is not None]
+        wanted = [name for one in names if (name := look.listing.nameable.get(one)) is not None]
         self._load_all(wanted, look)
 
     def is_current(self, topic: ServedTopic) -> bool:
         """Whether no later version of a topic is known. Does not ask the catalog."""
         known = self._known.get(topic.name)
-        return known is not None and known.topic is topic
+        return known is not None and isinstance(known.topic, ServedTopic) and known.topic.files is topic.files
 
     def subscribe(self, topic: ServedTopic, changed: Callable[[], None]) -> Unsubscribe:
         """Calls `changed` once, as soon as `topic` is not the newest version, is gone, or cannot be read.
@@ -190,6 +191,11 @@ class ServedTopics:
 
         for_each(load, names, self._store.at_once)
 
+    def _named(self, name: str, look: _Look) -> ServedTopic | None:
+        topic_name = look.listing.nameable.get(name)
+        topic = None if topic_name is None else self._loaded(topic_name, look)
+        return topic.compacted() if topic is not None and look.listing.is_compacted(name) else topic
+
     def _loaded(self, name: TopicName, look: _Look) -> ServedTopic | None:
         topic = self._at(name, look).topic
         if isinstance(topic, LithifyError):
@@ -228,8 +234,9 @@ class ServedTopics:
         known = _Known(token, look.number, topic)
         with self._lock:
             self._known[name] = known
-            if isinstance(topic, ServedTopic):
-                self._names_by_id[topic.topic_id] = name
+            for one in (topic, topic.compacted()) if isinstance(topic, ServedTopic) else ():
+                if one is not None:
+                    self._names_by_id[one.topic_id] = one.kafka_name
         self._waiting.tell(name)
         return known
 
@@ -241,7 +248,7 @@ class ServedTopics:
         files = VersionFiles(self._store, state, self._kept, lambda: self._is_replaced(state))
         if isinstance(topic, ServedTopic):
             files.continue_from(topic.files)
-        return ServedTopic(kafka_name(state.name), topic_id(state.identity), state, files)
+        return ServedTopic.of(state, files)
 
     def _is_replaced(self, state: TopicState) -> bool:
         """Whether a version is not the newest any more, by the catalog; then it is not served any more."""

@@ -18,6 +18,7 @@ from lithify.model.names import LogId
 from lithify.model.segment import Segment, by_partition
 from lithify.model.topic.state import TopicState
 from lithify.ports.store import LogStore
+from lithify.rules.reading.pieces import Piece, Reading, pieces_of
 
 Segments = tuple[Segment, ...]
 
@@ -43,25 +44,32 @@ class VersionFiles:
     is_replaced: Callable[[], bool]
     _known: dict[int, Segments] = field(default_factory=dict)
     """By partition, in offset order."""
+    _pieces: dict[tuple[int, Reading], tuple[Piece, ...]] = field(default_factory=dict)
+    """What clients read of them, and of views."""
     _expected: frozenset[int] = frozenset()
     """The logs that were read in the version before."""
     _lock: Lock = field(default_factory=Lock)
 
-    def segments(self, partition: int) -> Segments:
-        """The segments of a log, in offset order. Raises what `LogStore.segments` raises."""
+    def pieces(self, partition: int, how: Reading) -> tuple[Piece, ...]:
+        """What is read of a log, in offset order. Raises what `LogStore.segments` and `LogStore.view` raise."""
         with self._lock:
+            if (known := self._pieces.get((partition, how))) is not None:
+                return known
             if partition not in self._known:
                 self._known |= self._read(sorted({partition} | (self._expected - self._known.keys())), partition)
-            return self._known[partition]
+            log = self.state.log(partition)
+            view = tuple(self.store.view(self.state, [partition])) if how.reads_view(log) else ()
+            return self._pieces.setdefault((partition, how), pieces_of(log, self._known[partition], view, how))
 
     def continue_from(self, before: VersionFiles) -> None:
         """Takes over what is the same in an earlier version of the topic, before anything was read in this one."""
         with before._lock:
-            known = dict(before._known)
+            known, pieces = dict(before._known), dict(before._pieces)
         then, now = before.state, self.state
         if then.identity == now.identity:
             same = (p for p in known if p in now.partitions and then.log(p) == now.log(p))
             self._known = {partition: known[partition] for partition in same}
+            self._pieces = {at: some for at, some in pieces.items() if at[0] in self._known}
             self._expected = frozenset(partition for partition in known if partition in now.partitions)
 
     @contextmanager

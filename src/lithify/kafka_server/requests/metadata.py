@@ -42,7 +42,7 @@ def _nodes(context: Context) -> list[dict[str, Any]]:
 
 def _topics(context: Context, asked: list[dict[str, Any]] | None) -> list[dict[str, Any]]:
     if asked is None or (not asked and context.version < _ALL_IS_NONE_FROM):
-        names = context.topics.names()
+        names = context.topics.listed()
         asked = [{"name": name} for name, topic in names.items() if may_read(context, topic)]
     asked = once(asked, "name", "topic_id")
     context.topics.load([one["name"] for one in asked if one.get("name")])
