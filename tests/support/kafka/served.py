@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
@@ -30,6 +30,7 @@ class Everyone:
     name: str = "everyone"
     hidden: frozenset[str] = frozenset()
     roles: frozenset[Role] | None = frozenset({Role.CONSUME})
+    token_id: str | None = None
 
     def may(self, role: Role, stream: str) -> bool:
         return role in Role.CONSUME.includes and stream not in self.hidden
@@ -76,6 +77,7 @@ def serving_kafka(
     logins: OpenLogins | None = None,
     *,
     groups: Shared | None = None,
+    tell: Callable[[str], None] = print,
 ) -> Iterator[ServedLake]:
     """Serves until the end of the block, groups too if what gateways share is given."""
     taken = socket.create_server(("127.0.0.1", 0), backlog=512)
@@ -85,7 +87,7 @@ def serving_kafka(
     made: Cluster = Alone("lithify", ThisNode(7, *address))
     coordinator: Coordinator | None = None
     if groups is not None:
-        made = coordinator = Coordinator("lithify", Gateway(*address), groups, topics, lake.warehouse.clock)
+        made = coordinator = Coordinator("lithify", Gateway(*address), groups, topics, lake.warehouse.clock, tell)
     with ThreadPoolExecutor(8) as executor:
         dispatch = Dispatch(Served(topics, made, logins, executor, lambda _error: None, coordinator))
         told = Connections(dispatch, lambda _all: None, lambda _client, reason: closed.append(reason), connections)

@@ -18,6 +18,7 @@ class WireClient:
         plain = socket.create_connection(address, WAIT_S)
         self.sock = plain if context is None else context.wrap_socket(plain, server_hostname="localhost")
         self._sent = 0
+        self.client_id = "wire"
 
     def ask(self, key: int, version: int, /, **body: Any) -> dict[str, Any]:
         """The answer to a request."""
@@ -26,7 +27,7 @@ class WireClient:
 
     def send(self, key: int, version: int, /, **body: Any) -> None:
         self._sent += 1
-        self.sock.sendall(encode_request(RequestHeader(key, version, self._sent, "wire"), body))
+        self.sock.sendall(encode_request(RequestHeader(key, version, self._sent, self.client_id), body))
 
     def receive(self, key: int, version: int, number: int | None = None) -> dict[str, Any]:
         """The next answer, which must be the one to request `number`, by default the last."""

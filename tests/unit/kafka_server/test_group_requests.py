@@ -268,6 +268,7 @@ class Nobody:
     """Who may do nothing."""
 
     name: str = "nobody"
+    token_id: str | None = "t2"
 
     def may(self, role: Role, stream: str) -> bool:
         return False

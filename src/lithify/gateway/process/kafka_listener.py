@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -37,6 +38,8 @@ THREADS = 16
 """In which files are waited for."""
 CLOSED = "a connection of a Kafka client"
 """What events tell of at most once in ten minutes for each kind of reason."""
+FULL = "groups of Kafka's clients"
+"""The same of members that were refused for want of room."""
 EVERYWHERE = ("0.0.0.0", "::")
 """Addresses to listen at, but none to connect to."""
 
@@ -94,7 +97,8 @@ def open_kafka(  # noqa: PLR0913 - what a gateway is started with, by name
         reporter.outage(f"{CLOSED}: {_kind(reason)}", AccessDeniedError(text))
 
     topics = ServedTopics(lake.warehouse, shared)
-    groups = _coordinator(lake, url, Gateway(address.host, address.port), topics)
+    full = partial(_tell_full, reporter)
+    groups = _coordinator(lake, url, Gateway(address.host, address.port), topics, full)
     cluster = _alone(lake, address) if groups is None else groups
     executor = ThreadPoolExecutor(THREADS, "kafka-reads")
 
@@ -133,10 +137,17 @@ def _alone(lake: Lake, address: ListenAddress) -> Alone:
     return Alone(_cluster_id(lake), ThisNode(own.node_id, own.host, own.port))
 
 
-def _coordinator(lake: Lake, url: str | None, own: Gateway, topics: ServedTopics) -> Coordinator | None:
+def _tell_full(reporter: OutageReporter, text: str) -> None:
+    hint = "stop members that nobody needs, or start more gateways: each coordinates a part of the groups"
+    reporter.outage(FULL, RefusedError(text, hint=hint))
+
+
+def _coordinator(
+    lake: Lake, url: str | None, own: Gateway, topics: ServedTopics, full: Callable[[str], None]
+) -> Coordinator | None:
     """The coordinator of groups; None without a database that gateways share. Raises `CoordinationError`."""
     try:
         groups, leases = groups_of(lake.warehouse, url, makes=True), kafka_gateways_of(lake.warehouse, url)
     except RefusedError:
         return None
-    return Coordinator(_cluster_id(lake), own, Shared(groups, leases), topics, lake.warehouse.clock)
+    return Coordinator(_cluster_id(lake), own, Shared(groups, leases), topics, lake.warehouse.clock, full)

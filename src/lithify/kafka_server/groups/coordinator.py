@@ -6,8 +6,9 @@ request ──► the room of the group ──► a step of the group ──► 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 
 from lithify.kafka_server.groups.classic.group import CONSUMERS, Group, Joined, Phase, Step, Synced
 from lithify.kafka_server.groups.classic.joining import Join, joined
@@ -18,6 +19,18 @@ from lithify.kafka_server.groups.consumers import Consumers
 from lithify.kafka_server.groups.modern.beats import committing as consumer_commits
 from lithify.kafka_server.groups.modern.group import ConsumerGroup
 from lithify.kafka_server.groups.offsets import Commit, Committed, Place
+from lithify.kafka_server.groups.shares import Token
+
+GROUPS_AT_ONCE = 200
+"""For which the database is asked by one query."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which offsets of a group are asked for: in these partitions, or all. `member` is an id and epoch (KIP-848)."""
+
+    places: Collection[Place] | None
+    member: tuple[str, int] | None = None
 
 
 class Coordinator(Consumers):
@@ -25,7 +38,7 @@ class Coordinator(Consumers):
 
     async def join(self, group: str, join: Join) -> Joined:
         """JoinGroup, with neither ticket nor new id."""
-        room = await self._entered(group)
+        room = await self._entered(group, join.token)
         if isinstance(room, Code):
             return Joined(room, join.member_id)
         if (refusal := await self._refusal(group)) is not Code.NONE:
@@ -36,7 +49,10 @@ class Coordinator(Consumers):
             return Joined(Code.INCONSISTENT_GROUP_PROTOCOL, join.member_id)
         ticket, answer = self._rooms.ticket()
         join = replace(join, ticket=ticket, new_id=f"{join.instance_id or join.client_id}-{self._clock.new_id()}")
-        self._rooms.take(room, joined(room.group, join, self._clock.monotonic_ms()))
+        step = joined(room.group, join, self._clock.monotonic_ms())
+        if not self._rooms.fits(room, step.group):
+            step = Step(room.group, ((ticket, Joined(self._full("members"), join.member_id)),))
+        self._rooms.take(room, step)
         result = await answer
         assert isinstance(result, Joined)
         return result
@@ -49,7 +65,10 @@ class Coordinator(Consumers):
         if (places := _places(room.group, sync)) and not await self._hold(group, room, places):
             return Synced(Code.REBALANCE_IN_PROGRESS)
         ticket, answer = self._rooms.ticket()
-        self._rooms.take(room, synced(room.group, replace(sync, ticket=ticket), self._clock.monotonic_ms()))
+        step = synced(room.group, replace(sync, ticket=ticket), self._clock.monotonic_ms())
+        if not self._rooms.fits(room, step.group):
+            step = Step(room.group, ((ticket, Synced(self._full("assignments"))),))
+        self._rooms.take(room, step)
         result = await answer
         assert isinstance(result, Synced)
         return result
@@ -73,10 +92,12 @@ class Coordinator(Consumers):
         return codes
 
     async def commit(
-        self, group: str, member: tuple[str, str | None, int], commits: Mapping[Place, Commit]
+        self, group: str, member: tuple[str, str | None, int], commits: Mapping[Place, Commit], token: Token = None
     ) -> dict[Place, Code]:
         """OffsetCommit, of a member's id, name and generation."""
-        room = await self._entered(group)
+        if not commits:
+            return {}
+        room = await self._entered(group, token)
         if isinstance(room, Code):
             return dict.fromkeys(commits, room)
         async with room.lock:
@@ -96,20 +117,50 @@ class Coordinator(Consumers):
             codes = await self._asked(lambda: self._offsets.commit(group, commits, refusal=refusal))
             return dict.fromkeys(commits, codes) if isinstance(codes, Code) else codes
 
-    async def fetch(
-        self, group: str, places: Collection[Place] | None, member: tuple[str, int] | None = None
-    ) -> dict[Place, Committed] | Code:
-        """OffsetFetch: the offsets of these partitions, or of all. A member of the newer protocol says its epoch."""
+    async def fetch(self, asked: Mapping[str, Wanted]) -> dict[str, dict[Place, Committed] | Code]:
+        """OffsetFetch: by group, the offsets in these partitions, or all."""
+        found: dict[str, dict[Place, Committed] | Code] = {}
+        for some in _in_parts(asked):
+            codes = {group: self._fetching(group, asked[group].member) for group in some}
+            places = {group: asked[group].places for group, code in codes.items() if code is Code.NONE}
+            offsets = await self._asked(partial(self._offsets.fetch, places))
+            found |= codes | (dict.fromkeys(places, offsets) if isinstance(offsets, Code) else offsets)
+        return found
+
+    def _fetching(self, group: str, member: tuple[str, int] | None) -> Code:
         code, room = self._checked(group), self._rooms.get(group)
         if code is Code.NONE and member is not None and room is not None and not room.consumers.is_unused:
-            code = consumer_commits(room.consumers, *member)
-        if code is not Code.NONE:
-            return code
-        return await self._asked(lambda: self._offsets.fetch(group, places))
+            return consumer_commits(room.consumers, *member)
+        return code
 
-    async def delete(self, group: str, places: Collection[Place] | None) -> Code | dict[Place, Code]:
-        """DeleteGroups, or OffsetDelete of these partitions."""
-        room = await self._entered(group)
+    async def delete_groups(self, groups: Collection[str], token: Token = None) -> dict[str, Code]:
+        """DeleteGroups: the offsets of groups without members."""
+        codes: dict[str, Code] = {}
+        for some in _in_parts(groups):
+            known = await self._known_of(some)
+            for group in some:
+                code = known[group]
+                if code is Code.NONE:
+                    result = await self.delete(group, None, token)
+                    code = result if isinstance(result, Code) else Code.NONE
+                codes[group] = code
+        return codes
+
+    async def _known_of(self, groups: Collection[str]) -> dict[str, Code]:
+        """`NONE` for those that this gateway coordinates, and that have members or offsets. None begins by that."""
+        codes = {group: self._checked(group) for group in groups}
+        rooms = {group: self._rooms.get(group) for group, code in codes.items() if code is Code.NONE}
+        asked = [group for group, room in rooms.items() if room is None or room.is_unused]
+        stored = await self._asked(lambda: self._offsets.stored(asked))
+        if isinstance(stored, Code):
+            return codes | dict.fromkeys(asked, stored)
+        return codes | {group: Code.NONE if group in stored else Code.GROUP_ID_NOT_FOUND for group in asked}
+
+    async def delete(
+        self, group: str, places: Collection[Place] | None, token: Token = None
+    ) -> Code | dict[Place, Code]:
+        """OffsetDelete of these partitions, or of all."""
+        room = await self._entered(group, token)
         if isinstance(room, Code):
             return room
         async with room.lock:
@@ -137,16 +188,22 @@ class Coordinator(Consumers):
         protocols = (protocol for member in room.group.members.values() for protocol in member.protocols)
         return stored.union(room.consumers.subscribed, *(subscribed(metadata) for _, metadata in protocols))
 
-    async def described(self, group: str) -> Group | ConsumerGroup | Code:
-        """A group; one that nobody is in is empty, if it has offsets."""
-        if (code := self._checked(group)) is not Code.NONE:
-            return code
-        if (room := self._rooms.get(group)) is not None and not room.is_unused:
-            return room.group if room.consumers.is_unused else room.consumers
-        known = await self._asked(self._offsets.groups)
-        if isinstance(known, Code):
-            return known
-        return Group(protocol_type=CONSUMERS) if group in known else Group(Phase.DEAD)
+    async def described(self, groups: Collection[str]) -> dict[str, Group | ConsumerGroup | Code]:
+        """By name, each group; one that nobody is in is empty, if it has offsets."""
+        found: dict[str, Group | ConsumerGroup | Code] = {}
+        for some in _in_parts(groups):
+            codes = await self._known_of(some)
+            for name, code in codes.items():
+                room = self._rooms.get(name)
+                if code is Code.GROUP_ID_NOT_FOUND:
+                    found[name] = Group(Phase.DEAD)
+                elif code is not Code.NONE:
+                    found[name] = code
+                elif room is None or room.is_unused:
+                    found[name] = Group(protocol_type=CONSUMERS)
+                else:
+                    found[name] = room.group if room.consumers.is_unused else room.consumers
+        return found
 
     async def listed(self) -> dict[str, Group | ConsumerGroup] | Code:
         """All groups that this gateway coordinates."""
@@ -160,6 +217,12 @@ class Coordinator(Consumers):
             if not room.is_unused:
                 ours[name] = room.group if room.consumers.is_unused else room.consumers
         return ours
+
+
+def _in_parts(groups: Collection[str]) -> Iterator[Sequence[str]]:
+    """A request may name very many: others are answered in between."""
+    every = [*groups]
+    return (every[begin : begin + GROUPS_AT_ONCE] for begin in range(0, len(every), GROUPS_AT_ONCE))
 
 
 def _places(group: Group, sync: Sync) -> list[Place]:

@@ -122,29 +122,22 @@ class Offsets:
         self._tenure.note_stored(group, before := {log: found.get(log) for log in logs})
         return before
 
-    def fetch(self, group: str, places: Collection[Place] | None) -> dict[Place, Committed] | Code:
-        """The offsets of these partitions, or of all, as far as there are any.
+    def fetch(self, groups: Mapping[str, Collection[Place] | None]) -> dict[str, dict[Place, Committed] | Code]:
+        """By group, the offsets of these partitions, or of all, as far as there are any.
 
         While a topic cannot be read its members have to wait: without an offset they would begin anew.
         """
         by_topic = {topic: name for name, topic in self._topics.names().items()}
-        asked = [
-            ((name, position.log.partition), position)
-            for position in self._groups.positions(group)
-            if (name := by_topic.get(position.log.topic)) is not None
-            and (places is None or (name, position.log.partition) in places)
-        ]
-        states = {name: self._state(name) for name in sorted({name for (name, _), _ in asked})}
+        asked: dict[str, list[tuple[Place, Position]]] = {group: [] for group in groups}
+        for position in self._groups.positions_of([*groups]):
+            place, places = (by_topic.get(position.log.topic, ""), position.log.partition), groups[position.group]
+            if position.log.topic in by_topic and (places is None or place in places):
+                asked[position.group].append((place, position))
+        every = [one for some in asked.values() for one in some]
+        states = {name: self._state(name) for name in sorted({name for (name, _), _ in every})}
         # Another gateway may know a later version.
-        states |= self._states_anew({name for (name, _), position in asked if _is_lost(position, states[name])})
-        if Code.KAFKA_STORAGE_ERROR in states.values():
-            return Code.COORDINATOR_LOAD_IN_PROGRESS
-        found: dict[Place, Committed] = {}
-        for place, position in asked:
-            state = states[place[0]]
-            if isinstance(state, TopicState) and _is_of(position, state):
-                found[place] = Committed(position.cursor.offset, position.cursor.generation)
-        return found
+        states |= self._states_anew({name for (name, _), position in every if _is_lost(position, states[name])})
+        return {group: _committed(some, states) for group, some in asked.items()}
 
     def topics(self, group: str) -> frozenset[str]:
         """The topics in which a group has an offset."""
@@ -155,6 +148,10 @@ class Offsets:
     def groups(self) -> frozenset[str]:
         """All groups that have an offset."""
         return frozenset(position.group for position in self._groups.positions())
+
+    def stored(self, groups: Collection[str]) -> frozenset[str]:
+        """Those of these groups that have an offset."""
+        return frozenset(position.group for position in self._groups.positions_of(groups))
 
     def delete(self, group: str, places: Collection[Place] | None) -> Code:
         """Deletes the offsets of these partitions, or of all."""
@@ -195,6 +192,20 @@ def _is_of(position: Position, state: TopicState) -> bool:
         return False
     log = state.log(partition)
     return cursor.generation <= log.generation and not cursor.is_lacked_by(log, state.version)
+
+
+def _committed(
+    asked: Collection[tuple[Place, Position]], states: Mapping[str, TopicState | Code]
+) -> dict[Place, Committed] | Code:
+    """The offsets of one group."""
+    found: dict[Place, Committed] = {}
+    for place, position in asked:
+        state = states[place[0]]
+        if state is Code.KAFKA_STORAGE_ERROR:
+            return Code.COORDINATOR_LOAD_IN_PROGRESS
+        if isinstance(state, TopicState) and _is_of(position, state):
+            found[place] = Committed(position.cursor.offset, position.cursor.generation)
+    return found
 
 
 def _is_lost(position: Position, state: TopicState | Code) -> bool:

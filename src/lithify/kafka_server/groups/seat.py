@@ -22,7 +22,8 @@ from lithify.kafka_server.groups.codes import Code
 from lithify.kafka_server.groups.gateways import Gateways
 from lithify.kafka_server.groups.offsets import Offsets, Place, Topics
 from lithify.kafka_server.groups.ranking import Gateway, heaviest
-from lithify.kafka_server.groups.rooms import MOST_GROUPS, Room, Rooms
+from lithify.kafka_server.groups.rooms import Room, Rooms
+from lithify.kafka_server.groups.shares import Token
 from lithify.kafka_server.groups.tenure import Others, Tenure
 from lithify.model.names import checked_group
 from lithify.ports.clock import Clock
@@ -48,8 +49,18 @@ class Shared:
 class Seat:
     """For one event loop, on which it runs while it is entered. `own` is the address that clients know."""
 
-    def __init__(self, cluster_id: str, own: Gateway, shared: Shared, topics: Topics, clock: Clock) -> None:
+    def __init__(
+        self,
+        cluster_id: str,
+        own: Gateway,
+        shared: Shared,
+        topics: Topics,
+        clock: Clock,
+        tell: Callable[[str], None] = LOGGER.warning,
+    ) -> None:
+        """`tell` gets why a member was refused for want of room."""
         owner = clock.new_id()
+        self._tell = tell
         self.cluster_id = cluster_id
         self._own, self._topics, self._clock = own, topics, clock
         self._gateways = Gateways(own, shared.gateways, f"{shared.groups.scope}/", owner, clock)
@@ -110,14 +121,13 @@ class Seat:
             return Code.UNKNOWN_MEMBER_ID if room is None else Code.NOT_COORDINATOR
         return room
 
-    async def _entered(self, group: str) -> Room | Code:
+    async def _entered(self, group: str, token: Token) -> Room | Code:
         """A group, new or not, that this gateway coordinates from now on."""
         if (code := self._checked(group)) is not Code.NONE:
             return code
-        room = self._rooms.get(group)
-        if room is None and len(self._rooms) >= MOST_GROUPS:
-            return Code.GROUP_MAX_SIZE_REACHED
-        room = self._rooms.made(group)
+        if self._rooms.get(group) is None and not self._rooms.shares.takes_group(token):
+            return self._full("groups")
+        room = self._rooms.made(group, token)
         if self._tenure.holds(group):
             return room
         async with room.lock:
@@ -130,6 +140,10 @@ class Seat:
         if isinstance(is_ours, Code):
             return is_ours
         return room if is_ours and self._rooms.get(group) is room else Code.COORDINATOR_LOAD_IN_PROGRESS
+
+    def _full(self, of: str) -> Code:
+        self._tell(f"a member of a group of Kafka's clients was refused: there are as many {of} as this gateway takes")
+        return Code.GROUP_MAX_SIZE_REACHED
 
     async def _refusal(self, group: str) -> Code:
         """Why nobody can join: members read with Lithify, and share partitions in another way."""

@@ -24,6 +24,11 @@ class Caller(Protocol):
     @property
     def name(self) -> str: ...
 
+    @property
+    def token_id(self) -> str | None:
+        """None for who asks without a token."""
+        ...
+
     def may(self, role: Role, stream: str) -> bool:
         """Whether it has the role for a stream, by its stored name."""
         ...

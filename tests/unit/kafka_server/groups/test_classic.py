@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from lithify.kafka_server.groups.classic.group import Group, Joined, Phase, Step, Synced
+from lithify.kafka_server.groups.classic.group import Group, Joined, Pending, Phase, Step, Synced
 from lithify.kafka_server.groups.classic.joining import MOST_MEMBERS, NEW_MEMBER_MS, Join, joined
 from lithify.kafka_server.groups.classic.rebalance import INITIAL_DELAY_MS
 from lithify.kafka_server.groups.classic.sessions import (
@@ -58,7 +58,7 @@ def errors(step: Step) -> list[Code]:
 def test_a_client_that_knows_ids_is_given_one_first() -> None:
     step = joined(Group(), a_join(new_id="m1", ticket=4), 0)
     assert step.answers == ((4, Joined(Code.MEMBER_ID_REQUIRED, "m1")),)
-    assert step.group.pending == {"m1": SESSION_MS}
+    assert step.group.pending == {"m1": Pending("m1", SESSION_MS)}
     assert elapsed(step.group, SESSION_MS).group.is_unused
 
 
@@ -173,5 +173,5 @@ def test_who_waits_looks_for_another_coordinator() -> None:
 
 
 def test_a_group_has_a_bounded_number_of_members() -> None:
-    group = Group(pending={f"m{n}": 1_000 for n in range(MOST_MEMBERS)})
+    group = Group(pending={f"m{n}": Pending(f"m{n}", 1_000) for n in range(MOST_MEMBERS)})
     assert errors(joined(group, a_join(new_id="more"), 0)) == [Code.GROUP_MAX_SIZE_REACHED]

@@ -100,5 +100,5 @@ def test_only_members_of_this_epoch_commit() -> None:
 
 
 def test_patterns_match_whole_names() -> None:
-    assert matching("shop.*", ["shop.a", "shop.b", "ashop"]) == {"shop.a", "shop.b"}
-    assert matching("a|b", ["a", "ab", "b"]) == {"a", "b"}
+    assert matching("shop.*", ["shop.a", "shop.b", "ashop"], lambda: 0) == {"shop.a", "shop.b"}
+    assert matching("a|b", ["a", "ab", "b"], lambda: 0) == {"a", "b"}

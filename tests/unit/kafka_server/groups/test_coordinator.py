@@ -87,7 +87,7 @@ def test_a_gateway_that_was_frozen_knows_no_members_of_before() -> None:
 
 def test_leases_are_given_up_whatever_waits_meanwhile() -> None:
     async def story(both: Coordinators) -> None:
-        room = await both.first._entered(GROUP)
+        room = await both.first._entered(GROUP, None)
         assert not isinstance(room, Code)
         async with room.lock:
             waits = [asyncio.create_task(commit(both.first, 5, "", -1))]

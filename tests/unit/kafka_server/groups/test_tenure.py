@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from lithify.coordination.leases.lease_transactions import shared_database
 from lithify.coordination.leases.memory import MemoryCoordination
 from lithify.kafka_server.groups.codes import Code
 from lithify.kafka_server.groups.gateways import LEASE_MS, Gateways
-from lithify.kafka_server.groups.offsets import Commit, Committed, Offsets
+from lithify.kafka_server.groups.offsets import Commit, Committed, Offsets, Place
 from lithify.kafka_server.groups.ranking import Gateway
 from lithify.kafka_server.groups.tenure import Others, Tenure
 from lithify.kafka_server.logs.served_topics import ServedTopics
@@ -75,8 +75,11 @@ class Server:
         commits = {("shop.orders", n): Commit(offset) for n, offset in enumerate(offsets)}
         return [*self.offsets.commit(GROUP, commits, refusal=Code.UNKNOWN_MEMBER_ID).values()]
 
+    def fetched(self, places: Collection[Place] | None) -> dict[Place, Committed] | Code:
+        return self.offsets.fetch({GROUP: places})[GROUP]
+
     def committed(self) -> list[int]:
-        found = self.offsets.fetch(GROUP, None)
+        found = self.fetched(None)
         assert not isinstance(found, Code)
         return [committed.offset for _, committed in sorted(found.items())]
 
@@ -223,7 +226,7 @@ def test_offsets_say_from_which_state_of_the_log_they_are(servers: list[Server],
     commits = {FIRST: Commit(9, leader_epoch=0), SECOND: Commit(4, leader_epoch=-1), ("lost", 0): Commit(1)}
     codes = alpha.offsets.commit(GROUP, commits, refusal=Code.UNKNOWN_MEMBER_ID)
     assert codes == {FIRST: Code.NONE, SECOND: Code.NONE, ("lost", 0): Code.UNKNOWN_TOPIC_OR_PARTITION}
-    assert alpha.offsets.fetch(GROUP, None) == {FIRST: Committed(9, 0), SECOND: Committed(4, 0)}
+    assert alpha.fetched(None) == {FIRST: Committed(9, 0), SECOND: Committed(4, 0)}
     bad = {FIRST: Commit(5, leader_epoch=2), SECOND: Commit(-2), ("shop.orders", 2): Commit(0)}
     codes = alpha.offsets.commit(GROUP, bad, refusal=Code.UNKNOWN_MEMBER_ID)
     assert [*codes.values()] == [Code.INVALID_REQUEST, Code.INVALID_REQUEST, Code.UNKNOWN_TOPIC_OR_PARTITION]
@@ -306,7 +309,7 @@ def test_offsets_of_a_topic_that_was_deleted_are_no_offsets_of_the_next(
     assert alpha.commit(10) == [Code.NONE]
     topics.lake.delete_topic("shop/orders")
     topics.lake.create_topic("shop/orders", 2)
-    assert alpha.offsets.fetch(GROUP, {FIRST}) == {}
+    assert alpha.fetched({FIRST}) == {}
 
 
 def test_one_check_of_the_catalog_serves_a_request(servers: list[Server], topics: OneTopic) -> None:
@@ -336,7 +339,7 @@ def test_members_wait_while_a_topic_cannot_be_read(servers: list[Server], topics
     assert alpha.tenure.acquire(GROUP)
     assert alpha.commit(10) == [Code.NONE]
     topics.error = lithify.LithifyError("the catalog is away")
-    assert alpha.offsets.fetch(GROUP, None) is Code.COORDINATOR_LOAD_IN_PROGRESS
+    assert alpha.fetched(None) is Code.COORDINATOR_LOAD_IN_PROGRESS
     assert alpha.commit(11) == [Code.KAFKA_STORAGE_ERROR]
 
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from lithify.kafka_server.groups.codes import Code
+from lithify.kafka_server.groups.shares import ID_BYTES, MEMBER_BYTES, Token, text_bytes
 
 CONSUMERS = "consumer"
 """The protocol type of consumers; its metadata and assignments can be read."""
@@ -51,6 +52,15 @@ class Member:
     assignment: bytes = b""
     is_new: bool = True
     """Whether no JoinGroup of it was answered: a client that gives up then cannot be told from one that waits."""
+    token: Token = None
+    """With which it has joined last."""
+
+    @property
+    def size(self) -> int:
+        """In bytes of memory, about."""
+        names = self.member_id, self.instance_id, self.client_id, self.client_host
+        texts = (text for protocol in self.protocols for text in protocol)
+        return MEMBER_BYTES + text_bytes(*names, *texts, self.assignment)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -68,6 +78,20 @@ class Member:
 
 
 @dataclass(frozen=True, slots=True)
+class Pending:
+    """An id that was given out with a token, and not used yet."""
+
+    member_id: str
+    expires_ms: int
+    token: Token = None
+
+    @property
+    def size(self) -> int:
+        """In bytes of memory, about."""
+        return ID_BYTES + text_bytes(self.member_id)
+
+
+@dataclass(frozen=True, slots=True)
 class Initial:
     """The first rebalance of an empty group waits a little, and again if others join meanwhile."""
 
@@ -80,7 +104,7 @@ class Initial:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A group. `pending` are ids that were given out and not used yet, with the times at which they expire."""
+    """A group. `pending` are ids that were given out and not used yet."""
 
     phase: Phase = Phase.EMPTY
     generation: int = 0
@@ -88,7 +112,7 @@ class Group:
     protocol: str | None = None
     leader: str | None = None
     members: Mapping[str, Member] = field(default_factory=dict)
-    pending: Mapping[str, int] = field(default_factory=dict)
+    pending: Mapping[str, Pending] = field(default_factory=dict)
     unsynced: frozenset[str] = frozenset()
     """Members of this generation that have not asked for their assignment yet."""
     initial: Initial | None = None
@@ -121,7 +145,7 @@ class Group:
         """Without these members and pending ids; the first of the others leads if the leader is gone."""
         gone = frozenset(member_ids)
         members = {name: member for name, member in self.members.items() if name not in gone}
-        pending = {name: at for name, at in self.pending.items() if name not in gone}
+        pending = {name: one for name, one in self.pending.items() if name not in gone}
         leader = next(iter(members), None) if self.leader in gone else self.leader
         return replace(self, members=members, pending=pending, leader=leader, unsynced=self.unsynced - gone)
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from lithify.kafka_server.groups.classic.group import Group, Joined, Member, Phase, Step, Synced
+from lithify.kafka_server.groups.classic.group import Group, Joined, Member, Pending, Phase, Step, Synced
 from lithify.kafka_server.groups.classic.rebalance import completed, current, prepared, prepared_or_completed
 from lithify.kafka_server.groups.codes import Code
+from lithify.kafka_server.groups.shares import Token
 
 MOST_MEMBERS = 1_000
 """Of one group, and as many ids that were given out and not used."""
@@ -32,6 +33,7 @@ class Join:
     """Whether the client asks again with the id that it was given (from version 4 on)."""
     skips: bool = True
     """Whether a leader can be told to leave the assignment as it is (from version 9 on)."""
+    token: Token = None
 
 
 def joined(group: Group, join: Join, now_ms: int) -> Step:
@@ -48,7 +50,7 @@ def joined(group: Group, join: Join, now_ms: int) -> Step:
     if len(group.members) + len(group.pending) >= MOST_MEMBERS:
         return _refused(group, join, Code.GROUP_MAX_SIZE_REACHED)
     if join.instance_id is None and join.knows_ids:
-        pending = {**group.pending, join.new_id: now_ms + join.session_ms}
+        pending = {**group.pending, join.new_id: Pending(join.new_id, now_ms + join.session_ms, join.token)}
         return Step(replace(group, pending=pending), ((join.ticket, Joined(Code.MEMBER_ID_REQUIRED, join.new_id)),))
     return _added(group, join, join.new_id, now_ms)
 
@@ -90,8 +92,9 @@ def _added(group: Group, join: Join, member_id: str, now_ms: int) -> Step:
         join.protocols,
         expires_ms=now_ms + NEW_MEMBER_MS,
         join=join.ticket,
+        token=join.token,
     )
-    pending = {name: at for name, at in group.pending.items() if name != member_id}
+    pending = {name: one for name, one in group.pending.items() if name != member_id}
     initial = None if group.initial is None else replace(group.initial, joined=True)
     group = replace(
         group.with_members([member]),
@@ -110,6 +113,7 @@ def _updated(group: Group, join: Join, member: Member, now_ms: int) -> Group:
         session_ms=join.session_ms,
         rebalance_ms=join.rebalance_ms,
         join=join.ticket,
+        token=join.token,
     )
     return group.with_members([again])
 
@@ -134,6 +138,7 @@ def _replaced(group: Group, join: Join, old: Member, now_ms: int) -> Step:
         protocols=join.protocols,
         join=join.ticket,
         sync=None,
+        token=join.token,
     )
     members = {m.member_id: m for m in (new if m is old else m for m in group.members.values())}
     unsynced = frozenset(new.member_id if name == old.member_id else name for name in group.unsynced)

@@ -119,7 +119,7 @@ def left(group: Group, leaving: Sequence[tuple[str, str | None]], now_ms: int) -
 
 def elapsed(group: Group, now_ms: int) -> Step:
     """Time has passed: members that were not heard of are lost, and a rebalance goes on without who is missing."""
-    expired = [name for name, at in group.pending.items() if now_ms >= at]
+    expired = [name for name, one in group.pending.items() if now_ms >= one.expires_ms]
     lost = [member for member in group.members.values() if member.is_lost(now_ms)]
     step = Step(group)
     if expired or lost:
@@ -148,7 +148,7 @@ def _overdue(group: Group, now_ms: int) -> Step:
 def due_ms(group: Group) -> int | None:
     """When `elapsed` may change something next, at the earliest."""
     times = [
-        *group.pending.values(),
+        *(one.expires_ms for one in group.pending.values()),
         *(m.expires_ms for m in group.members.values() if m.is_new or (m.join is None and m.sync is None)),
     ]
     if group.initial is not None:

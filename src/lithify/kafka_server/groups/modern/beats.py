@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from lithify.kafka_server.groups.codes import Code
 from lithify.kafka_server.groups.modern.assignor import NOTHING, Parts, assigned
 from lithify.kafka_server.groups.modern.group import Consumer, ConsumerGroup, Layout
+from lithify.kafka_server.groups.shares import Token
 
 HEARTBEAT_MS = 2_000
 """A partition changes hands in two or three of them."""
@@ -34,6 +35,7 @@ class Beat:
     matched: frozenset[str]
     assignor: str | None
     owned: Parts | None
+    token: Token = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +102,11 @@ def _come(group: ConsumerGroup, beat: Beat, now_ms: int) -> tuple[ConsumerGroup,
             beat.pattern,
             beat.matched,
             expires_ms=now_ms,
+            token=beat.token,
         )
-    again = replace(old, member_id=beat.member_id, client_id=beat.client_id, client_host=beat.client_host)
+    again = replace(
+        old, member_id=beat.member_id, client_id=beat.client_id, client_host=beat.client_host, token=beat.token
+    )
     target = {**group.target, beat.member_id: group.target.get(old.member_id, NOTHING)}
     return replace(group, target=target).without([old.member_id]).with_member(again), again
 

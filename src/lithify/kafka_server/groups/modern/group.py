@@ -14,6 +14,14 @@ from dataclasses import dataclass, field, replace
 
 from lithify.kafka_server.groups.classic.group import Phase
 from lithify.kafka_server.groups.modern.assignor import NOTHING, Parts
+from lithify.kafka_server.groups.shares import (
+    MATCHED_BYTES,
+    MEMBER_BYTES,
+    PARTITION_BYTES,
+    TOPIC_BYTES,
+    Token,
+    text_bytes,
+)
 
 Layout = Mapping[str, tuple[bytes, int]]
 """Of the topics that are served, by the name that clients know: id, and number of partitions."""
@@ -43,6 +51,14 @@ class Consumer:
     revoke_by_ms: int | None = None
     is_away: bool = False
     """Whether it is static, and has said that it comes back."""
+    token: Token = None
+    """With which it has come."""
+
+    @property
+    def size(self) -> int:
+        """In bytes of memory, about, without what the members of a group have in common."""
+        names = self.member_id, self.instance_id, self.rack_id, self.client_id, self.client_host, self.pattern
+        return MEMBER_BYTES + text_bytes(*names, *self.topics) + MATCHED_BYTES * len(self.topics)
 
     @property
     def subscribed(self) -> frozenset[str]:
@@ -92,3 +108,13 @@ class ConsumerGroup:
         """What other members have, or have not given up yet."""
         others = (m for m in self.members.values() if m.member_id != member_id)
         return frozenset().union(*(member.assigned | member.revoking for member in others))
+
+
+def layout_bytes(layout: Layout) -> int:
+    """The memory of a group's topics, about. Each partition is one member's."""
+    return sum(TOPIC_BYTES + PARTITION_BYTES * count for _, count in layout.values())
+
+
+def pattern_bytes(group: ConsumerGroup) -> int:
+    """The memory of what the patterns of its members match, about."""
+    return MATCHED_BYTES * sum({m.pattern: len(m.matched) for m in group.members.values() if m.pattern}.values())

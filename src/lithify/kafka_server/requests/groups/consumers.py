@@ -8,8 +8,10 @@ from typing import Any
 from lithify.kafka_server.groups.codes import Code
 from lithify.kafka_server.groups.modern.beats import HEARTBEAT_MS, JOINS, Beat
 from lithify.kafka_server.requests.context import Context
-from lithify.kafka_server.requests.groups.members import refused_in
+from lithify.kafka_server.requests.groups.members import METADATA_BYTES, is_long, refused_in
 from lithify.kafka_server.requests.topics import may_read
+
+PATTERN_CHARACTERS = 4_096
 
 
 async def consumer_group_heartbeat(context: Context, request: dict[str, Any]) -> dict[str, Any]:
@@ -19,6 +21,9 @@ async def consumer_group_heartbeat(context: Context, request: dict[str, Any]) ->
     )
     if context.coordinator is None:
         return {"error_code": Code.COORDINATOR_NOT_AVAILABLE}
+    names = (context.client_id, *(request[name] for name in ("member_id", "instance_id", "rack_id")))
+    if is_long(*names) or sum(map(len, topics or ())) > METADATA_BYTES or len(pattern or "") > PATTERN_CHARACTERS:
+        return {"error_code": Code.INVALID_REQUEST}
     if not await context.work(lambda: _may_subscribe(context, topics or (), pattern)):
         return {"error_code": Code.GROUP_AUTHORIZATION_FAILED}
     if request["member_epoch"] == JOINS:
@@ -38,6 +43,7 @@ async def consumer_group_heartbeat(context: Context, request: dict[str, Any]) ->
         matched=frozenset(),
         assignor=request["server_assignor"],
         owned=None if owned is None else frozenset((t["topic_id"], n) for t in owned for n in t["partitions"]),
+        token=context.caller.token_id,
     )
     told = await context.coordinator.consumer_heartbeat(request["group_id"], beat)
     parts = groupby(sorted(told.assigned or ()), key=lambda part: part[0])

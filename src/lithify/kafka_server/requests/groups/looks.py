@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from enum import IntEnum
 from itertools import groupby
 from typing import Any
@@ -22,7 +22,8 @@ def _kind(group: Group | ConsumerGroup) -> str:
 
 async def describe_groups(context: Context, request: dict[str, Any]) -> dict[str, Any]:
     """Each group with its members. One that nobody knows is dead, and from version 6 on not found."""
-    return {"groups": [await _described(context, group) for group in dict.fromkeys(request["groups"])]}
+    found = await _found(context, request["groups"])
+    return {"groups": [_described(context, name, group) for name, group in found.items()]}
 
 
 async def list_groups(context: Context, request: dict[str, Any]) -> dict[str, Any]:
@@ -51,31 +52,24 @@ async def list_groups(context: Context, request: dict[str, Any]) -> dict[str, An
 
 async def delete_groups(context: Context, request: dict[str, Any]) -> dict[str, Any]:
     """The offsets of groups without members."""
-    return {
-        "results": [
-            {"group_id": group, "error_code": await _deleted(context, group)}
-            for group in dict.fromkeys(request["groups_names"])
-        ]
-    }
-
-
-async def _deleted(context: Context, group: str) -> Code:
+    names = dict.fromkeys(request["groups_names"])
     if context.coordinator is None:
-        return Code.COORDINATOR_NOT_AVAILABLE
-    if not context.caller.may(Role.CONSUME, ALL):
-        return Code.GROUP_AUTHORIZATION_FAILED
-    result = await context.coordinator.delete(group, None)
-    return result if isinstance(result, Code) else Code.NONE
+        codes = dict.fromkeys(names, Code.COORDINATOR_NOT_AVAILABLE)
+    elif not context.caller.may(Role.CONSUME, ALL):
+        codes = dict.fromkeys(names, Code.GROUP_AUTHORIZATION_FAILED)
+    else:
+        codes = await context.coordinator.delete_groups(names, context.caller.token_id)
+    return {"results": [{"group_id": group, "error_code": code} for group, code in codes.items()]}
 
 
 async def consumer_group_describe(context: Context, request: dict[str, Any]) -> dict[str, Any]:
     """The same for groups of the newer protocol. Of others clients ask DescribeGroups then."""
     names = {topic_id: name for name, topic_id in (await context.work(lambda: _ids(context))).items()}
-    return {"groups": [await _consumers(context, group, names) for group in dict.fromkeys(request["group_ids"])]}
+    found = await _found(context, request["group_ids"])
+    return {"groups": [_consumers(name, group, names) for name, group in found.items()]}
 
 
-async def _consumers(context: Context, name: str, names: Mapping[bytes, str]) -> dict[str, Any]:
-    group = await _found(context, name)
+def _consumers(name: str, group: Group | ConsumerGroup | Code, names: Mapping[bytes, str]) -> dict[str, Any]:
     if isinstance(group, Group):
         group = Code.GROUP_ID_NOT_FOUND
     if isinstance(group, Code):
@@ -121,14 +115,16 @@ def _ids(context: Context) -> dict[str, bytes]:
     return {name: topic.topic_id for name, topic in found_topics if not isinstance(topic, IntEnum)}
 
 
-async def _found(context: Context, name: str) -> Group | ConsumerGroup | Code:
+async def _found(context: Context, groups: Collection[str]) -> Mapping[str, Group | ConsumerGroup | Code]:
+    names = dict.fromkeys(groups)
     if not context.caller.may(Role.LOOK, ALL):
-        return Code.GROUP_AUTHORIZATION_FAILED
-    return Code.COORDINATOR_NOT_AVAILABLE if context.coordinator is None else await context.coordinator.described(name)
+        return dict.fromkeys(names, Code.GROUP_AUTHORIZATION_FAILED)
+    if context.coordinator is None:
+        return dict.fromkeys(names, Code.COORDINATOR_NOT_AVAILABLE)
+    return await context.coordinator.described(names)
 
 
-async def _described(context: Context, name: str) -> dict[str, Any]:
-    group = await _found(context, name)
+def _described(context: Context, name: str, group: Group | ConsumerGroup | Code) -> dict[str, Any]:
     if isinstance(group, Code):
         return {"error_code": group, "group_id": name}
     if isinstance(group, ConsumerGroup):  # which the other API describes; clients ask for both

@@ -12,6 +12,7 @@ from lithify.kafka_server.groups.consumer_protocol import subscribed
 from lithify.kafka_server.requests.context import Context
 from lithify.kafka_server.requests.topics import may_read
 from lithify.model.access.roles import ALL, Role
+from lithify.model.names import MAX_NAME_LENGTH
 
 SESSION_MS = range(6_000, 1_800_001)
 """As Kafka's `group.min.session.timeout.ms` and `group.max.session.timeout.ms`."""
@@ -30,7 +31,11 @@ async def join_group(context: Context, request: dict[str, Any]) -> dict[str, Any
         error = Code.COORDINATOR_NOT_AVAILABLE
     elif session_ms not in SESSION_MS:
         error = Code.INVALID_SESSION_TIMEOUT
-    elif len(protocols) > MOST_PROTOCOLS or sum(len(n) + len(m) for n, m in protocols) > METADATA_BYTES:
+    elif (
+        is_long(context.client_id, request.get("group_instance_id"), request["protocol_type"])
+        or len(protocols) > MOST_PROTOCOLS
+        or sum(len(n) + len(m) for n, m in protocols) > METADATA_BYTES
+    ):
         error = Code.INVALID_REQUEST
     elif request["protocol_type"] == CONSUMERS and not await context.work(lambda: _may_subscribe(context, protocols)):
         error = Code.GROUP_AUTHORIZATION_FAILED
@@ -50,6 +55,7 @@ async def join_group(context: Context, request: dict[str, Any]) -> dict[str, Any
         protocols=protocols,
         knows_ids=context.version >= 4,
         skips=context.version >= 9,
+        token=context.caller.token_id,
     )
     joined = await context.coordinator.join(request["group_id"], join)
     no_protocol = None if context.version >= 7 else ""
@@ -116,6 +122,11 @@ async def leave_group(context: Context, request: dict[str, Any]) -> dict[str, An
         for (member_id, instance_id), code in zip(members, codes, strict=True)
     )
     return {"error_code": min(whole, default=Code.NONE), "members": list(results)}
+
+
+def is_long(*names: str | None) -> bool:
+    """Whether one of these is longer than names of Kafka: ids of members are made of them, and have to fit too."""
+    return any(name is not None and len(name) > MAX_NAME_LENGTH for name in names)
 
 
 async def refused_in(context: Context, group: str) -> Code:

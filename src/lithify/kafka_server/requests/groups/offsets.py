@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
 from lithify.kafka_server.groups.codes import Code
+from lithify.kafka_server.groups.coordinator import Wanted
 from lithify.kafka_server.groups.offsets import Commit, Committed, Place
 from lithify.kafka_server.requests.context import Context
 from lithify.kafka_server.requests.topics import may_read, once
@@ -32,15 +33,15 @@ async def offset_commit(context: Context, request: dict[str, Any]) -> dict[str, 
     allowed = {place: commit for place, commit in commits.items() if place not in refused}
     codes: dict[Place, Code] = dict.fromkeys(allowed, Code.COORDINATOR_NOT_AVAILABLE)
     if context.coordinator is not None:
-        codes = await context.coordinator.commit(request["group_id"], member, allowed)
+        codes = await context.coordinator.commit(request["group_id"], member, allowed, context.caller.token_id)
     return {"topics": _by_topic({**codes, **refused})}
 
 
 async def offset_fetch(context: Context, request: dict[str, Any]) -> dict[str, Any]:
     """Where members go on. Before version 8 there is one group."""
     if context.version >= 8:
-        return {"groups": [await _fetched(context, group) for group in once(request["groups"], "group_id")]}
-    answer = await _fetched(context, request)
+        return {"groups": await _fetched(context, once(request["groups"], "group_id"))}
+    (answer,) = await _fetched(context, [request])
     if answer["error_code"] is not Code.NONE and context.version < 2:  # which has no place for it but at partitions
         asked = {(topic["name"], number) for topic in request["topics"] for number in topic["partition_indexes"]}
         return {"topics": _offsets({}, dict.fromkeys(asked, answer["error_code"]))}
@@ -54,28 +55,39 @@ async def offset_delete(context: Context, request: dict[str, Any]) -> dict[str, 
     allowed = [place for place in places if place not in refused]
     if context.coordinator is None:
         return {"error_code": Code.COORDINATOR_NOT_AVAILABLE}
-    result = await context.coordinator.delete(request["group_id"], allowed)
+    result = await context.coordinator.delete(request["group_id"], allowed, context.caller.token_id)
     if isinstance(result, Code):
         return {"error_code": result}
     return {"topics": _by_topic({**result, **refused})}
 
 
-async def _fetched(context: Context, group: Mapping[str, Any]) -> dict[str, Any]:
-    topics = group["topics"]
+async def _fetched(context: Context, groups: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    asked = {group["group_id"]: _wanted(group) for group in groups}
+    if context.coordinator is None:
+        found: Mapping[str, dict[Place, Committed] | Code] = dict.fromkeys(asked, Code.COORDINATOR_NOT_AVAILABLE)
+    else:
+        found = await context.coordinator.fetch(asked)
+    return await context.work(lambda: [_shown(context, name, asked[name].places, found[name]) for name in asked])
+
+
+def _wanted(group: Mapping[str, Any]) -> Wanted:
+    topics, member_id, epoch = group["topics"], group.get("member_id"), group.get("member_epoch", -1)
     places = None if topics is None else {(t["name"], n) for t in topics for n in t["partition_indexes"]}
-    result: dict[Place, Committed] | Code = Code.COORDINATOR_NOT_AVAILABLE
-    if context.coordinator is not None:
-        member_id, epoch = group.get("member_id"), group.get("member_epoch", -1)
-        member = (member_id, epoch) if member_id is not None and epoch >= 0 else None
-        result = await context.coordinator.fetch(group["group_id"], places, member)
+    return Wanted(places, (member_id, epoch) if member_id is not None and epoch >= 0 else None)
+
+
+def _shown(
+    context: Context, group: str, places: Collection[Place] | None, result: dict[Place, Committed] | Code
+) -> dict[str, Any]:
+    """The offsets of a group, of topics that the caller may read. May wait for the catalog."""
     if isinstance(result, Code):
-        return {"group_id": group["group_id"], "topics": [], "error_code": result}
-    refused = await context.work(lambda: _refused(context, result if places is None else places))
+        return {"group_id": group, "topics": [], "error_code": result}
+    refused = _refused(context, result if places is None else places)
     found = {place: offset for place, offset in result.items() if place not in refused}
     if places is None:  # who asks for all gets what it may see
-        return {"group_id": group["group_id"], "topics": _offsets(found, {}), "error_code": Code.NONE}
+        return {"group_id": group, "topics": _offsets(found, {}), "error_code": Code.NONE}
     none = {place: NO_OFFSET for place in places if place not in refused}
-    return {"group_id": group["group_id"], "topics": _offsets(none | found, refused), "error_code": Code.NONE}
+    return {"group_id": group, "topics": _offsets(none | found, refused), "error_code": Code.NONE}
 
 
 def _refused(context: Context, places: Collection[Place]) -> dict[Place, Code]:
