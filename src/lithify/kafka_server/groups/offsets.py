@@ -2,7 +2,8 @@
 
 A client commits an offset and the leader epoch of the record before it. An epoch is how often the log was truncated
 before the record came, so the position says from which state of the log the group has read. What a client asks for is
-the position, if it is one of the topic that has the name now.
+the position, if it is one of the topic that has the name now. A group has one position in each log, even side by
+side (C33): offsets are the same in the log and in the view, and the position says which of them the group has read.
 
 Clients of Kafka are not told of deletes that rounds remove before they have read them, as they are not by a broker.
 Then their positions say so, to those who continue there with Lithify (C49).
@@ -11,6 +12,7 @@ Then their positions say so, to those who continue there with Lithify (C49).
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -18,6 +20,7 @@ from typing import Protocol
 from lithify.errors import LithifyError
 from lithify.kafka_server.groups.codes import Code
 from lithify.kafka_server.groups.tenure import Tenure
+from lithify.kafka_server.logs.kafka_names import kafka_name
 from lithify.model.cursor import UNTOLD, Cursor
 from lithify.model.groups.positions import Position
 from lithify.model.names import LogId, TopicName
@@ -26,6 +29,7 @@ from lithify.ports.clock import Clock
 from lithify.ports.groups import Groups
 from lithify.rules.compaction.tombstones import missed_deletes
 from lithify.rules.reading.continuation import resumed
+from lithify.rules.reading.pieces import Reading
 
 LOGGER = logging.getLogger(__name__)
 METADATA_CHARACTERS = 4_096
@@ -55,7 +59,11 @@ class Topics(Protocol):
         ...
 
     def names(self) -> Mapping[str, TopicName]:
-        """By the name that clients know."""
+        """By each name by which clients may ask for them."""
+        ...
+
+    def listed(self) -> Mapping[str, TopicName]:
+        """By the names that patterns are matched with."""
         ...
 
 
@@ -94,11 +102,14 @@ class Offsets:
         states |= self._states_anew(later)
         codes, positions = dict[Place, Code](), dict[Place, Position]()
         for place, commit in commits.items():
-            found = _position(group, states[place[0]], place[1], commit, self._clock.now_ms())
+            found = _position(group, states[place[0]], place, commit, self._clock.now_ms())
             if isinstance(found, Position):
                 positions[place] = found
             else:
                 codes[place] = found
+        read = Counter(position.log for position in positions.values())
+        codes |= {place: Code.INVALID_REQUEST for place, position in positions.items() if read[position.log] > 1}
+        positions = {place: position for place, position in positions.items() if read[position.log] == 1}
         logs = [position.log for position in positions.values()]
         refused = self._tenure.hold(group, logs)
         before = self._stored(group, logs)
@@ -127,23 +138,22 @@ class Offsets:
 
         While a topic cannot be read its members have to wait: without an offset they would begin anew.
         """
-        by_topic = {topic: name for name, topic in self._topics.names().items()}
+        names = self._topics.names()
         asked: dict[str, list[tuple[Place, Position]]] = {group: [] for group in groups}
         for position in self._groups.positions_of([*groups]):
-            place, places = (by_topic.get(position.log.topic, ""), position.log.partition), groups[position.group]
-            if position.log.topic in by_topic and (places is None or place in places):
-                asked[position.group].append((place, position))
+            places = groups[position.group]
+            some = ((name, position.log.partition) for name in _names(position, names))
+            asked[position.group] += [(place, position) for place in some if places is None or place in places]
         every = [one for some in asked.values() for one in some]
         states = {name: self._state(name) for name in sorted({name for (name, _), _ in every})}
         # Another gateway may know a later version.
         states |= self._states_anew({name for (name, _), position in every if _is_lost(position, states[name])})
-        return {group: _committed(some, states) for group, some in asked.items()}
+        return {group: _committed(some, states, once=groups[group] is None) for group, some in asked.items()}
 
     def topics(self, group: str) -> frozenset[str]:
         """The topics in which a group has an offset."""
-        by_topic = {topic: name for name, topic in self._topics.names().items()}
-        stored = {position.log.topic for position in self._groups.positions(group)}
-        return frozenset(by_topic[topic] for topic in stored if topic in by_topic)
+        names, stored = self._topics.names(), {position.log.topic for position in self._groups.positions(group)}
+        return frozenset(name for topic in stored if names.get(name := kafka_name(topic)) == topic)
 
     def groups(self) -> frozenset[str]:
         """All groups that have an offset."""
@@ -194,17 +204,28 @@ def _is_of(position: Position, state: TopicState) -> bool:
     return cursor.generation <= log.generation and not cursor.is_lacked_by(log, state.version)
 
 
+def _names(position: Position, names: Mapping[str, TopicName]) -> list[str]:
+    """The names of a topic, first the one under which the group has read it, if it is served so."""
+    topic = position.log.topic
+    both = (kafka_name(topic, compacted=compacted) for compacted in (position.compacted, not position.compacted))
+    return [name for name in both if names.get(name) == topic]
+
+
 def _committed(
-    asked: Collection[tuple[Place, Position]], states: Mapping[str, TopicState | Code]
+    asked: Collection[tuple[Place, Position]], states: Mapping[str, TopicState | Code], *, once: bool
 ) -> dict[Place, Committed] | Code:
-    """The offsets of one group."""
+    """The offsets of one group: with `once` of each log under its first name that is served."""
     found: dict[Place, Committed] = {}
+    done = set[LogId]()
     for place, position in asked:
+        if once and position.log in done:
+            continue
         state = states[place[0]]
         if state is Code.KAFKA_STORAGE_ERROR:
             return Code.COORDINATOR_LOAD_IN_PROGRESS
         if isinstance(state, TopicState) and _is_of(position, state):
             found[place] = Committed(position.cursor.offset, position.cursor.generation)
+            done.add(position.log)
     return found
 
 
@@ -219,9 +240,10 @@ def _is_later(state: TopicState | Code, partition: int, commit: Commit) -> bool:
     return partition not in state.partitions or commit.leader_epoch > state.log(partition).generation
 
 
-def _position(group: str, state: TopicState | Code, partition: int, commit: Commit, now_ms: int) -> Position | Code:
+def _position(group: str, state: TopicState | Code, place: Place, commit: Commit, now_ms: int) -> Position | Code:
     if isinstance(state, Code):
         return state
+    name, partition = place
     if partition not in state.partitions:
         return Code.UNKNOWN_TOPIC_OR_PARTITION
     if len(commit.metadata) > METADATA_CHARACTERS:
@@ -232,7 +254,7 @@ def _position(group: str, state: TopicState | Code, partition: int, commit: Comm
     cursor = Cursor.of(state, log, commit.offset)
     if 0 <= commit.leader_epoch < log.generation:
         cursor = replace(cursor.without_run(), generation=commit.leader_epoch)
-    return Position(group, LogId(state.name, partition), cursor, False, now_ms)
+    return Position(group, LogId(state.name, partition), cursor, name != kafka_name(state.name), now_ms)
 
 
 def _continued(position: Position, before: Position | None, state: TopicState | Code) -> Position:
@@ -241,12 +263,13 @@ def _continued(position: Position, before: Position | None, state: TopicState | 
     It may have read a delete before a round removed it, and not have committed that yet: that cannot be told.
     """
     assert isinstance(state, TopicState)
-    cursor, log = position.cursor, state.log(position.log.partition)
-    if before is None or before.cursor.identity != state.identity or cursor.offset <= log.log_start_offset:
+    cursor, log, compacted = position.cursor, state.log(position.log.partition), position.compacted
+    start = Reading(compacted=compacted).start(log)
+    if before is None or before.cursor.identity != state.identity or cursor.offset <= start:
         return position
     then = before.cursor
-    at = resumed(then, state, log, compacted=False)
-    missed = then.offset > 0 and missed_deletes(log, at, then.epoch, compacted=False) is not None
+    at = resumed(then, state, log, compacted=compacted)
+    missed = then.offset > 0 and missed_deletes(log, at, then.epoch, compacted=compacted) is not None
     if missed or then.is_untold or not _is_of(before, state):
         return replace(position, cursor=replace(cursor, epoch=UNTOLD))
     return position
