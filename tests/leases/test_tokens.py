@@ -8,12 +8,15 @@ from contextlib import closing
 from dataclasses import replace
 
 import pytest
+from sqlalchemy import make_url, select, text
 
 from leases.conftest import SHARED
 from lithify.coordination.leases.gateways import tokens_sql
 from lithify.coordination.leases.gateways.tokens_sql import SqlTokens, open_tokens
+from lithify.coordination.leases.tables.scram_keys import SCRAM_KEYS
 from lithify.errors import CoordinationError, RefusedError
 from lithify.model.access.roles import Grant, Role
+from lithify.model.access.scram import scram_keys
 from lithify.model.access.tokens import Token, hashed
 from lithify.model.formats.warehouse_scope import WarehouseScope
 
@@ -94,3 +97,47 @@ def test_a_file_that_is_not_there_is_not_created_by_reading(tmp_path):
     with pytest.raises(CoordinationError, match="does not exist"):
         tokens.all()
     assert list(tmp_path.iterdir()) == []
+
+
+def with_keys(token: Token) -> Token:
+    return replace(token, scram=scram_keys(token.id, token.name))
+
+
+@pytest.mark.parametrize("url", SHARED, indirect=True)
+def test_what_scram_needs_of_a_token_is_stored_and_removed_with_it(url, tokens):
+    alice, carol = with_keys(ALICE), replace(with_keys(BOB), name="carol", id="00000000000000cc")
+    assert tokens.add(BOB)  # as an earlier version stores it: there is no other table yet
+    assert tokens.all() == (BOB,)
+    assert tokens.add(alice) and tokens.add(carol)
+    assert open_tokens(url, None, LAKE).all() == (alice, BOB, carol)
+    tokens.remove("alice")
+    assert tokens.all() == (BOB, carol)
+    with open_tokens(url, None, LAKE)._transactions._engine.connect() as connection:
+        assert [row.token_id for row in connection.execute(select(SCRAM_KEYS))] == [carol.id]
+
+
+@pytest.mark.parametrize("url", ["postgres"], indirect=True)
+def test_a_gateway_that_may_not_read_what_scram_needs_reads_the_tokens(url, server, tokens):
+    assert tokens.add(with_keys(ALICE))
+    reader = f"reader_{url.rpartition('/')[2]}"
+    with tokens._transactions._engine.begin() as connection:
+        connection.execute(text(f"CREATE ROLE {reader} LOGIN PASSWORD 'x'"))
+        connection.execute(text(f"GRANT SELECT ON lithify_tokens TO {reader}"))
+    try:
+        theirs = make_url(url).set(username=reader, password="x").render_as_string(hide_password=False)
+        assert open_tokens(theirs, None, LAKE).all() == (ALICE,)
+    finally:
+        with tokens._transactions._engine.begin() as connection:
+            connection.execute(text(f"DROP OWNED BY {reader}"))
+            connection.execute(text(f"DROP ROLE {reader}"))
+
+
+@pytest.mark.parametrize("url", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("value", ["", "ab", "x" * 64, "A" * 64])
+def test_an_edited_key_is_an_error_that_names_its_row(tokens, tmp_path, value):
+    assert tokens.add(with_keys(ALICE))
+    with closing(sqlite3.connect(tmp_path / "leases.db")) as other:
+        other.execute("UPDATE lithify_token_scram SET sha256_stored_key = ?", (value,))
+        other.commit()
+    with pytest.raises(CoordinationError, match=r"lithify_token_scram with scope .* its sha256_stored_key is"):
+        tokens.all()

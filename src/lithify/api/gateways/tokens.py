@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from lithify.api.wiring.tokens import new_secret, tokens_of
 from lithify.errors import RefusedError
 from lithify.model.access.roles import parse_grant
+from lithify.model.access.scram import scram_keys
 from lithify.model.access.tokens import (
     DEFAULT_EXPIRY_MS,
     Token,
@@ -46,12 +47,14 @@ class LakeTokens:
         now_ms = self.warehouse.clock.now_ms()
         token_id, secret = new_secret()
         expiry_ms = None if expires_ms is None else now_ms + expires_ms
-        token = Token(checked_name(name), token_id, hashed(secret), given, now_ms, expiry_ms)
+        text = token_text(token_id, secret)
+        keys = scram_keys(token_id, text)
+        token = Token(checked_name(name), token_id, hashed(secret), given, now_ms, expiry_ms, keys)
         if not tokens_of(self.warehouse, self.coordination_url, makes=True).add(token):
             raise RefusedError(
                 f"there is a token {name} already", hint=f"choose another name, or run `lithify token revoke {name}`"
             )
-        return NewToken(**TokenInfo.of(token, now_ms).to_json(), token=token_text(token_id, secret))
+        return NewToken(**TokenInfo.of(token, now_ms).to_json(), token=text)
 
     def infos(self) -> Reports[TokenInfo]:
         """All tokens by name, also expired ones, without their secrets."""

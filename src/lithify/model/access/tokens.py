@@ -1,7 +1,8 @@
 """Bearer tokens: their text, and what is stored of them.
 
     lithify_3f9c1a2b4d5e6f70_<64 hexadecimal digits>
-            id               secret: 256 bits of the system's random source, of which only the SHA-256 is stored
+            id               secret: 256 bits of the system's random source, of which only the SHA-256 is stored,
+                             and what SCRAM needs (`scram.py`)
 
 A secret of 256 random bits cannot be guessed, so that its hash needs neither salt nor many rounds.
 """
@@ -16,6 +17,7 @@ from hmac import compare_digest
 
 from lithify.errors import InvalidNameError, RefusedError
 from lithify.model.access.roles import Grant
+from lithify.model.access.scram import ScramKeys
 
 ID_BYTES, SECRET_BYTES = 8, 32
 GRANTS_AT_MOST = 64
@@ -36,6 +38,8 @@ class Token:
     grants: tuple[Grant, ...]
     created_ms: int
     expires_ms: int | None
+    scram: ScramKeys | None = None
+    """None for a token of a version that did not know SCRAM."""
 
     def accepts(self, secret: str) -> bool:
         """Whether that is the secret. How long it takes says nothing of the right one."""
@@ -43,6 +47,11 @@ class Token:
 
     def is_expired(self, now_ms: int) -> bool:
         return self.expires_ms is not None and self.expires_ms <= now_ms
+
+
+def id_of_user(user: str) -> str:
+    """The id of a token in the name of a user: `3f9c1a2b4d5e6f70`, or `lithify_3f9c1a2b4d5e6f70`."""
+    return user.removeprefix("lithify_")
 
 
 def token_text(token_id: str, secret: str) -> str:

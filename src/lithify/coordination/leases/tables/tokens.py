@@ -13,6 +13,7 @@ from sqlalchemy import BigInteger, Column, MetaData, String, Table
 
 from lithify.coordination.leases.stored_rows import unreadable
 from lithify.model.access.roles import Grant, Role
+from lithify.model.access.scram import ScramKeys
 from lithify.model.access.tokens import Token
 
 TOKENS = Table(
@@ -41,12 +42,12 @@ def token_row(token: Token, scope: str) -> dict[str, Any]:
     }
 
 
-def token_of(row: Any) -> Token:
-    """The token in a row that was `checked`. Raises `CoordinationError` for grants that cannot be."""
+def token_of(row: Any, scram: ScramKeys | None) -> Token:
+    """The token in a row that was `checked`, with what SCRAM needs of it. Raises `CoordinationError` for grants that cannot be."""
     grants = []
     for text in row.grants.split(" "):
         role, _, stream = text.partition(":")
         if role not in [*Role] or not stream:
             raise unreadable(TOKENS, row._asdict(), TOKENS.c.grants.name)
         grants.append(Grant(Role(role), stream))
-    return Token(row.name, row.id, row.secret_sha256, tuple(grants), row.created_ms, row.expires_ms)
+    return Token(row.name, row.id, row.secret_sha256, tuple(grants), row.created_ms, row.expires_ms, scram)

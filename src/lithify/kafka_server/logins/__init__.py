@@ -1,0 +1,1 @@
+"""What clients send to log in, and what proves that they may."""
