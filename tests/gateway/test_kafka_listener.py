@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import sqlite3
 import ssl
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -16,20 +18,22 @@ import lithify
 from lithify.api.lake import Lake
 from lithify.daemons.cleaner.event_reporter import EventReporter
 from lithify.errors import RefusedError, UnusableEnvironmentError
+from lithify.gateway.access.audit import AuditFile
 from lithify.gateway.listening.bound import bind
-from lithify.gateway.listening.guarded import gateway_tokens
+from lithify.gateway.listening.guarded import gateway_tokens, strangers_at
 from lithify.gateway.listening.listen import ListenAddress, Protection
 from lithify.gateway.listening.tls import TlsFiles
 from lithify.gateway.process.kafka_listener import KafkaListener, open_kafka
 from lithify.gateway.process.opened import open_gateway
 from lithify.gateway.process.options import GatewayOptions, KafkaAddresses
 from lithify.reports.events import CleanerEvent
+from support.kafka.scram_client import AioKafka
 from support.kafka.wire import WireClient
 from support.pages.text import blocks
 from support.servers.certificates import a_certificate
 
 HERE, ANYWHERE = ListenAddress("127.0.0.1", 0), ListenAddress("0.0.0.0", 0)
-METADATA, API_VERSIONS = 3, 18
+METADATA, HANDSHAKE, API_VERSIONS, AUTHENTICATE = 3, 17, 18, 36
 WAIT_S = 30
 
 
@@ -43,14 +47,22 @@ def lake(tmp_path: Path) -> Lake:
 
 @contextmanager
 def listening(
-    lake: Lake, told: list[CleanerEvent], tls: TlsFiles | None = None, *, needs_token: bool = False
+    lake: Lake,
+    told: list[CleanerEvent],
+    tls: TlsFiles | None = None,
+    *,
+    needs_token: bool = False,
+    audit: Path | None = None,
 ) -> Iterator[KafkaListener]:
     """A listener of this machine, as a gateway opens it."""
     bound, tokens = bind(HERE), gateway_tokens(lake.warehouse, None)
     options = GatewayOptions("g1", HERE, tls, KafkaAddresses(HERE))
     given = Protection(tokens.usable, tls is not None, needs_token)
     reporter = EventReporter(lake.warehouse.clock, "g1", told.append)
-    listener = open_kafka(lake, options, bound, given, tokens=tokens, reporter=reporter, url=None)
+    strangers = strangers_at(lake.warehouse.clock, None if audit is None else AuditFile(audit))
+    listener = open_kafka(
+        lake, options, bound, given, tokens=tokens, strangers=strangers, reporter=reporter, url=None
+    )
     listener.start()
     try:
         yield listener
@@ -63,14 +75,16 @@ def client_of(listener: KafkaListener, context: ssl.SSLContext | None = None) ->
     return WireClient((host, int(port)), context)
 
 
-def secured(listener: KafkaListener, certificate: Path, password: str) -> Consumer:
+def secured(
+    listener: KafkaListener, certificate: Path, password: str, *, mechanism: str = "PLAIN", user: str = "any"
+) -> Consumer:
     return Consumer(
         {
             "bootstrap.servers": listener.address,
             "group.id": "readers",
             "security.protocol": "SASL_SSL",
-            "sasl.mechanism": "PLAIN",
-            "sasl.username": "any",
+            "sasl.mechanism": mechanism,
+            "sasl.username": user,
             "sasl.password": password,
             "ssl.ca.location": str(certificate),
             "log_level": 0,
@@ -112,6 +126,69 @@ def test_a_client_with_a_token_reads_what_it_may(lake, tmp_path):
         stranger.close()
     assert [event.facts["error_code"] for event in told] == ["AccessDenied"]
     assert "the password is not a valid token" in told[0].facts["error"]
+
+
+@pytest.mark.parametrize("mechanism", ["SCRAM-SHA-256", "SCRAM-SHA-512"])
+def test_a_client_proves_that_it_has_a_token_and_does_not_send_it(lake, tmp_path, mechanism):
+    files = a_certificate(tmp_path, "gateway", datetime.now(UTC))
+    alice, bob = (lake.tokens().create(name, ["consume:shop"]) for name in ("alice", "bob"))
+    told: list[CleanerEvent] = []
+    with listening(lake, told, files, needs_token=True) as listener:
+        for user in (alice.id, f"lithify_{alice.id}"):
+            consumer = secured(listener, files.certificate, alice.token, mechanism=mechanism, user=user)
+            assert [*consumer.list_topics(timeout=WAIT_S).topics] == ["shop.orders"]
+            consumer.close()
+        assert told == []
+        for user in (bob.id, "nobody"):
+            stranger = secured(listener, files.certificate, alice.token, mechanism=mechanism, user=user)
+            with pytest.raises(KafkaException):
+                stranger.list_topics(timeout=3)
+            stranger.close()
+    assert "the user is not the id of a token" in told[0].facts["error"]
+
+
+def test_a_token_of_a_version_without_scram_is_told_and_goes_on_with_plain(lake, tmp_path):
+    token = lake.tokens().create("alice", ["consume:shop"])
+    with closing(sqlite3.connect(tmp_path / "lake" / "catalog.db")) as catalog:
+        catalog.execute("DROP TABLE lithify_token_scram")
+        catalog.commit()
+    told: list[CleanerEvent] = []
+    with listening(lake, told, needs_token=True) as listener:
+        with client_of(listener) as client:
+            scram = AioKafka("SCRAM-SHA-256", token.id, token.token)
+            client.ask(HANDSHAKE, 1, mechanism="SCRAM-SHA-256")
+            first = client.ask(AUTHENTICATE, 2, auth_bytes=scram.first())
+            last = client.ask(AUTHENTICATE, 2, auth_bytes=scram.last(first["auth_bytes"].decode()))
+            assert last["error_code"] == 58
+            assert "or it was created by a version without SCRAM" in last["error_message"]
+        with client_of(listener) as client:
+            client.ask(HANDSHAKE, 1, mechanism="PLAIN")
+            assert client.ask(AUTHENTICATE, 2, auth_bytes=b"\0any\0" + token.token.encode())["error_code"] == 0
+    assert "no keys of SCRAM can be read for the token of alice" in told[0].facts["error"]
+
+
+def test_logins_that_fail_are_in_the_audit_log_up_to_a_rate_and_right_tokens_still_count(lake, tmp_path):
+    audit, token = tmp_path / "audit.jsonl", lake.tokens().create("alice", ["consume:shop"]).token
+    with listening(lake, [], needs_token=True, audit=audit) as listener:
+        for _ in range(40):
+            with client_of(listener) as client:
+                client.ask(HANDSHAKE, 1, mechanism="PLAIN")
+                wrong = client.ask(AUTHENTICATE, 2, auth_bytes=b"\0any\0" + b"x" * 10)
+                assert wrong["error_code"] == 58
+        assert "too often" in wrong["error_message"]
+        with client_of(listener) as client:
+            client.ask(HANDSHAKE, 1, mechanism="PLAIN")
+            assert client.ask(AUTHENTICATE, 2, auth_bytes=b"\0any\0" + token.encode())["error_code"] == 0
+    lines = [json.loads(line) for line in audit.read_text().splitlines()]
+    assert 30 <= len(lines) < 40
+    assert {key: lines[0][key] for key in ("who", "token", "address", "what", "status", "code")} == {
+        "who": None,
+        "token": None,
+        "address": "127.0.0.1",
+        "what": "kafka-login",
+        "status": 401,
+        "code": "AccessDenied",
+    }
 
 
 def test_the_program_of_the_page_reads_a_record(lake, capsys):

@@ -17,9 +17,10 @@ from lithify.kafka_server.groups.ranking import Gateway
 from lithify.kafka_server.groups.seat import Shared
 from lithify.kafka_server.logs.served_topics import ServedTopics
 from lithify.kafka_server.requests.cluster import Alone, Cluster, ThisNode
-from lithify.kafka_server.requests.context import Caller, Served
+from lithify.kafka_server.requests.context import Caller, Known, Served
 from lithify.kafka_server.requests.dispatch import Dispatch
 from lithify.model.access.roles import Role
+from lithify.model.access.scram import Mechanism
 from support.kafka.wire import WireClient
 
 
@@ -38,16 +39,30 @@ class Everyone:
 
 @dataclass(slots=True)
 class OpenLogins:
-    """Callers by their tokens; `unnamed` asks without one."""
+    """Callers by their tokens, and by their names; `unnamed` asks without one."""
 
     unnamed: Caller | None = field(default_factory=Everyone)
     callers: dict[str, Caller] = field(default_factory=dict)
+    users: dict[str, Callable[[Mechanism], Known]] = field(default_factory=dict)
+    nonce: str = "more"
+    failures: int = 0
+    failures_at_most: int = 1_000
 
     def without_token(self) -> Caller | None:
         return self.unnamed
 
-    async def caller(self, token: str, address: str) -> Caller | None:
+    async def by_token(self, token: str) -> Caller | None:
         return self.callers.get(token)
+
+    async def by_name(self, user: str, mechanism: Mechanism) -> Known | None:
+        return self.users[user](mechanism) if user in self.users else None
+
+    def new_nonce(self) -> str:
+        return self.nonce
+
+    def failed(self, address: str) -> bool:
+        self.failures += 1
+        return self.failures > self.failures_at_most
 
     async def is_valid(self, caller: Caller) -> bool:
         return caller is self.unnamed or caller in self.callers.values()

@@ -13,7 +13,7 @@ from lithify.api.wiring.appends import append_notes_of
 from lithify.gateway.access.audit import Audit
 from lithify.gateway.access.hosts import AllowedHosts
 from lithify.gateway.listening.bound import BoundSocket, bind
-from lithify.gateway.listening.guarded import GatewayTokens, gateway_tokens, guarded
+from lithify.gateway.listening.guarded import GatewayTokens, gateway_tokens, guarded, strangers_at
 from lithify.gateway.listening.listen import ListenAddress, Listening
 from lithify.gateway.process.serving import Serving
 from lithify.gateway.server.app import Gateway, application
@@ -37,7 +37,8 @@ def guarded_gateway(gateway: Gateway, *, needs_token: bool = False, audit: Audit
         if needs_token
         else GatewayTokens(None, gateway.lake.warehouse.clock)
     )
-    return guarded(application(gateway), listening, tokens, hosts=AllowedHosts(), kind_of=kind_of, audit=audit)
+    strangers = strangers_at(gateway.lake.warehouse.clock, audit)
+    return guarded(application(gateway), listening, tokens, hosts=AllowedHosts(), kind_of=kind_of, strangers=strangers)
 
 
 @contextmanager

@@ -379,7 +379,7 @@ def test_before_a_login_nothing_else_is_answered(guarded):
 
 def test_a_client_logs_in_with_its_token(guarded):
     with guarded.client() as client:
-        assert client.ask(HANDSHAKE, 1, mechanism="PLAIN") == {"error_code": 0, "mechanisms": ["PLAIN"]}
+        assert client.ask(HANDSHAKE, 1, mechanism="PLAIN")["error_code"] == 0
         assert client.ask(AUTHENTICATE, 2, auth_bytes=b"\0any\0right")["error_code"] == 0
         assert len(client.ask(METADATA, 12, topics=None)["topics"]) == 1
 
@@ -395,7 +395,10 @@ def test_a_wrong_token_is_told_and_closes_the_connection(guarded, sent):
 
 def test_another_mechanism_is_not_known(guarded):
     with guarded.client() as client:
-        assert client.ask(HANDSHAKE, 1, mechanism="SCRAM-SHA-256") == {"error_code": 33, "mechanisms": ["PLAIN"]}
+        assert client.ask(HANDSHAKE, 1, mechanism="SCRAM-SHA-1") == {
+            "error_code": 33,
+            "mechanisms": ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"],
+        }
         assert client.ask(AUTHENTICATE, 2, auth_bytes=b"\0any\0right")["error_code"] == 34
 
 

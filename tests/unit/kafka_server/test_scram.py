@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 from base64 import b64decode
 from typing import Any
 
 import pytest
-from aiokafka.conn import ScramAuthenticator
-from hypothesis import assume, example, given
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from lithify.kafka_server.logins import scram
 from lithify.kafka_server.logins.scram import Challenge, ScramError, challenge
 from lithify.model.access.scram import ITERATIONS, KeyPair, Mechanism, key_pair, salt_of, scram_keys
+from support.kafka.scram_client import AioKafka
 
 TEXTS = st.text(st.characters(min_codepoint=0x20, max_codepoint=0x7E), min_size=1, max_size=100)
 NONCES = st.text(st.characters(min_codepoint=0x21, max_codepoint=0x7E, exclude_characters=","), min_size=1, max_size=40)
@@ -22,27 +21,6 @@ NOBODY = KeyPair(bytes(32), bytes(32))
 
 def keys_of(mechanism: Mechanism, user: str, password: str) -> KeyPair:
     return key_pair(mechanism, password, salt_of(user), ITERATIONS)
-
-
-class AioKafka:
-    """The client of aiokafka."""
-
-    def __init__(self, mechanism: str, user: str, password: str) -> None:
-        loop = asyncio.new_event_loop()
-        loop.close()
-        self._client = ScramAuthenticator(
-            loop=loop, sasl_plain_username=user, sasl_plain_password=password, sasl_mechanism=mechanism
-        )
-
-    def first(self) -> bytes:
-        return self._client.first_message().encode()
-
-    def last(self, answer: str) -> bytes:
-        self._client.process_server_first_message(answer)
-        return self._client.final_message().encode()
-
-    def check(self, answer: bytes) -> None:
-        self._client.process_server_final_message(answer.decode())
 
 
 def test_the_example_of_the_rfc(monkeypatch):
@@ -57,6 +35,7 @@ def test_the_example_of_the_rfc(monkeypatch):
     assert sent.answered(last, pair) == b"v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4="
 
 
+@settings(max_examples=20)
 @given(user=TEXTS, password=TEXTS, wrong=TEXTS, nonce=NONCES)
 @pytest.mark.parametrize("mechanism", [*Mechanism])
 def test_the_client_of_aiokafka_proves_its_password_and_no_other(mechanism, user, password, wrong, nonce):

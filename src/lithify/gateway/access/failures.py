@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
-from ipaddress import ip_address, ip_network
+from ipaddress import IPv6Address, ip_address, ip_network
+from threading import Lock
 
 AT_ONCE, EACH_S, ADDRESSES = 30, 2.0, 10_000
 _SIX_PREFIX = 64
@@ -19,16 +20,20 @@ _SIX_PREFIX = 64
 
 
 class Failures:
-    """Failures by address; `seconds` is a clock that only goes forward."""
+    """Failures by address, for several threads; `seconds` is a clock that only goes forward."""
 
     def __init__(self, seconds: Callable[[], float]) -> None:
         self._seconds = seconds
         self._free_at_s: OrderedDict[str, float] = OrderedDict()
         """When all failures of an address are forgiven."""
+        self._lock = Lock()
 
     def too_many(self, address: str) -> int:
         """Counts one more failure; after how many seconds the next is counted, or 0 if this one is not too many."""
-        network, now_s = _network(address), self._seconds()
+        with self._lock:
+            return self._counted(_network(address), self._seconds())
+
+    def _counted(self, network: str, now_s: float) -> int:
         free_at_s = max(self._free_at_s.pop(network, now_s), now_s) + EACH_S
         wait_s = free_at_s - now_s - AT_ONCE * EACH_S
         if wait_s > 0:
@@ -44,4 +49,5 @@ def _network(address: str) -> str:
         parsed = ip_address(address)
     except ValueError:
         return address
-    return address if parsed.version == 4 else str(ip_network((parsed, _SIX_PREFIX), strict=False))
+    four = parsed.ipv4_mapped if isinstance(parsed, IPv6Address) else parsed  # ::ffff:10.0.0.7, where [::] is listened on
+    return str(four or ip_network((parsed, _SIX_PREFIX), strict=False))

@@ -12,6 +12,7 @@ from lithify.gateway.access.authentication import Authentication
 from lithify.gateway.access.failures import Failures
 from lithify.gateway.access.hosts import AllowedHosts
 from lithify.gateway.access.middleware import Access, Application, Guard, KindOf, Limits
+from lithify.gateway.access.strangers import Strangers
 from lithify.gateway.access.token_cache import TokenCache
 from lithify.gateway.listening.listen import Listening
 from lithify.ports.clock import Clock
@@ -42,6 +43,11 @@ def gateway_tokens(warehouse: Warehouse, coordination_url: str | None) -> Gatewa
         return GatewayTokens(None, warehouse.clock)
 
 
+def strangers_at(clock: Clock, audit: Audit | None = None) -> Strangers:
+    """Those who fail to say who they are to one gateway."""
+    return Strangers(Failures(lambda: clock.monotonic_ms() / 1000), clock.now_ms, audit)
+
+
 def guarded(  # noqa: PLR0913 - what a gateway is started with, by name
     application: Application,
     listening: Listening,
@@ -49,18 +55,16 @@ def guarded(  # noqa: PLR0913 - what a gateway is started with, by name
     *,
     hosts: AllowedHosts,
     kind_of: KindOf,
-    audit: Audit | None = None,
+    strangers: Strangers | None = None,
     limits: Limits | None = None,
 ) -> Guard:
     """The application behind a guard: an ASGI application for one event loop."""
     clock = tokens.clock
-
-    def seconds() -> float:
-        return clock.monotonic_ms() / 1000
-
-    cache = None if tokens.stored is None else TokenCache(tokens.stored.all, seconds)
+    strangers = strangers or strangers_at(clock)
+    cache = None if tokens.stored is None else TokenCache(tokens.stored.all, lambda: clock.monotonic_ms() / 1000)
     authentication = Authentication(
         cache, clock.now_ms, needs_token=listening.needs_token, is_loopback=listening.address.is_loopback
     )
-    access = Access(authentication, Failures(seconds), clock.now_ms, hosts, kind_of, limits or Limits(), audit)
+    failures, audit = strangers.failures, strangers.audit
+    access = Access(authentication, failures, clock.now_ms, hosts, kind_of, limits or Limits(), audit)
     return Guard(application, access)

@@ -16,6 +16,7 @@ from lithify.api.wiring.scopes import scope_of
 from lithify.api.wiring.shared_place import kafka_gateways_of
 from lithify.daemons.outages import OutageReporter
 from lithify.errors import AccessDeniedError, RefusedError
+from lithify.gateway.access.strangers import Strangers
 from lithify.gateway.listening.bound import BoundSocket
 from lithify.gateway.listening.connections import ServingLoop, make_room
 from lithify.gateway.listening.guarded import GatewayTokens
@@ -79,6 +80,7 @@ def open_kafka(  # noqa: PLR0913 - what a gateway is started with, by name
     given: Protection,
     *,
     tokens: GatewayTokens,
+    strangers: Strangers,
     reporter: OutageReporter,
     url: str | None,
     shared: SharedTopics | None = None,
@@ -103,7 +105,8 @@ def open_kafka(  # noqa: PLR0913 - what a gateway is started with, by name
     executor = ThreadPoolExecutor(THREADS, "kafka-reads")
 
     def begin() -> Connections:
-        served = Served(topics, cluster, kafka_logins(listening, tokens), executor, reporter.defect, groups)
+        logins = kafka_logins(listening, tokens, strangers)
+        served = Served(topics, cluster, logins, executor, reporter.defect, groups)
         return Connections(Dispatch(served), partial(make_room, share=KafkaLoop.share), closed)
 
     tls = None if options.tls is None else server_context(options.tls)

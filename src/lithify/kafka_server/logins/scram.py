@@ -41,6 +41,10 @@ class ScramError(Exception):
     """A message cannot be taken, or proves nothing. The text is for the client too."""
 
 
+class WrongProofError(ScramError):
+    """A client does not have the password."""
+
+
 @dataclass(frozen=True, slots=True)
 class Challenge:
     """What a client was sent, and has to answer."""
@@ -74,7 +78,7 @@ class Challenge:
             raise ScramError("the proof of SCRAM has another length than its hash")
         client_key = bytes(one ^ other for one, other in zip(proof, signature, strict=True))
         if not compare_digest(self.mechanism.digest(client_key), keys.stored_key):
-            raise ScramError("the proof of SCRAM is wrong")
+            raise WrongProofError("the proof of SCRAM is wrong")
         return b"v=" + b64encode(self.mechanism.hmac(keys.server_key, signed))
 
 

@@ -11,9 +11,11 @@ from typing import Any, Protocol, TypeVar
 from lithify.errors import LithifyError
 from lithify.kafka_server.connections.answering import Address
 from lithify.kafka_server.groups.coordinator import Coordinator
+from lithify.kafka_server.logins.scram import Challenge
 from lithify.kafka_server.logs.served_topics import ServedTopics
 from lithify.kafka_server.requests.cluster import Cluster
 from lithify.model.access.roles import Role
+from lithify.model.access.scram import KeyPair, Mechanism
 
 T = TypeVar("T")
 
@@ -34,6 +36,14 @@ class Caller(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Known:
+    """Who has a token, and what checks a proof by SCRAM; None for a token of a version without it."""
+
+    caller: Caller
+    keys: KeyPair | None
+
+
 class Logins(Protocol):
     """Who may ask, by tokens. For one event loop."""
 
@@ -41,8 +51,20 @@ class Logins(Protocol):
         """Who asks without a login; None if all need one."""
         ...
 
-    async def caller(self, token: str, address: str) -> Caller | None:
+    async def by_token(self, token: str) -> Caller | None:
         """Who has the token; None if it is not valid. Raises `CoordinationError` if that cannot be known."""
+        ...
+
+    async def by_name(self, user: str, mechanism: Mechanism) -> Known | None:
+        """The valid token of that id; None if there is none. Raises `CoordinationError` if that cannot be known."""
+        ...
+
+    def new_nonce(self) -> str:
+        """What nobody can foresee, of printable characters without a comma."""
+        ...
+
+    def failed(self, address: str) -> bool:
+        """Takes that a client has failed to say who it is. Whether that is too often for its address."""
         ...
 
     async def is_valid(self, caller: Caller) -> bool:
@@ -52,12 +74,14 @@ class Logins(Protocol):
 
 @dataclass(slots=True)
 class ClientSession:
-    """One connection. `has_chosen` is whether it has named its mechanism of SASL; `checked_s` is when its token was."""
+    """One connection. `checked_s` is when its token was checked."""
 
     client: Address
     local: Address
     caller: Caller | None
-    has_chosen: bool = False
+    login: Challenge | str | None = None
+    """How far a login is: the mechanism of SASL that it has named, then what it was sent."""
+    has_logged_in: bool = False
     checked_s: float = 0.0
 
     @property

@@ -44,7 +44,8 @@ class Dispatch:
         if header.api_key == API_VERSIONS:
             return _frame(header, answered(self._versions))
         if not session.is_known and header.api_key not in BEFORE_LOGIN:
-            raise ClosingError("it did not log in: clients need SASL PLAIN with a token as the password")
+            self.served.logins.failed(session.client[0])
+            raise ClosingError("it did not log in: clients need SASL, with a token as the password")
         context = Context(self.served, session, header.version, header.client_id, self.served.topics.begun)
         body = await self._handled(context, header, request)
         return None if body is None else _frame(header, body)
