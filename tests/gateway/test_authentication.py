@@ -172,6 +172,13 @@ def test_who_fails_too_often_is_told_to_wait_and_a_right_token_still_counts(monk
         assert gateway.ask("GET", "/x", bearer(ALICE)).status_code == 200
 
 
+def test_an_address_of_ipv4_is_its_own_also_where_ipv6_is_listened_on():
+    counted = Failures(lambda: 0.0)
+    assert [counted.too_many("::ffff:10.0.0.7") > 0 for _ in range(31)] == [False] * 30 + [True]
+    assert counted.too_many("10.0.0.7") > 0
+    assert counted.too_many("::ffff:10.0.0.8") == 0
+
+
 class Clocked:
     """A store of tokens and a clock that a test moves; `reads` counts the looks into the store."""
 

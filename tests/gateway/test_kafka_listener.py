@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+import requests
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 import lithify
@@ -19,6 +20,7 @@ from lithify.api.lake import Lake
 from lithify.daemons.cleaner.event_reporter import EventReporter
 from lithify.errors import RefusedError, UnusableEnvironmentError
 from lithify.gateway.access.audit import AuditFile
+from lithify.gateway.access.failures import AT_ONCE
 from lithify.gateway.listening.bound import bind
 from lithify.gateway.listening.guarded import gateway_tokens, strangers_at
 from lithify.gateway.listening.listen import ListenAddress, Protection
@@ -189,6 +191,27 @@ def test_logins_that_fail_are_in_the_audit_log_up_to_a_rate_and_right_tokens_sti
         "status": 401,
         "code": "AccessDenied",
     }
+
+
+def test_failures_by_both_doors_of_a_gateway_count_together(lake, tmp_path):
+    lake.tokens().create("alice", ["admin"])
+    options = GatewayOptions("g1", HERE, kafka=KafkaAddresses(HERE), require_tokens=True, audit=tmp_path / "audit")
+    daemon = open_gateway(lake, options)
+    daemon.serving.start()
+    daemon.kafka.start()
+    try:
+        for _ in range(AT_ONCE):
+            with client_of(daemon.kafka) as client:
+                client.send(METADATA, 12, topics=None)
+                assert client.is_closed()
+        answer = requests.get(f"{daemon.url}/api/v1/status", timeout=WAIT_S)
+        assert (answer.status_code, answer.json()["code"]) == (429, "Busy")
+    finally:
+        daemon.serving.close()
+        daemon.kafka.close()
+        daemon.audited.close()
+    what = [json.loads(line)["what"] for line in (tmp_path / "audit").read_text().splitlines()]
+    assert what == ["start", *["kafka-login"] * AT_ONCE]
 
 
 def test_the_program_of_the_page_reads_a_record(lake, capsys):
