@@ -346,6 +346,15 @@ def test_the_settings_of_topics_are_described(client):
     assert [row["name"] for row in one["configs"]] == ["cleanup.policy"]
 
 
+def test_a_cluster_that_copies_a_topic_gives_it_its_policy(client):
+    """MirrorMaker takes what can be written and is not a default. A broker refuses names that it does not know."""
+    asked = {"resource_type": 2, "resource_name": ORDERS, "configuration_keys": None}
+    (told,) = client.ask(CONFIGS, 4, resources=[asked])["results"]
+    taken = {one["name"]: one["value"] for one in told["configs"] if not one["read_only"] and one["config_source"] != 5}
+    assert taken == {"cleanup.policy": "compact"}
+    assert {one["name"] for one in told["configs"] if one["read_only"]} > {"compaction.mode", "compression.type"}
+
+
 @pytest.mark.parametrize("version", range(7))
 def test_without_a_database_groups_have_no_coordinator(client, version):
     told = client.ask(FIND_COORDINATOR, version, key="g", coordinator_keys=["g"], key_type=0)
