@@ -9,7 +9,10 @@ from pyspark.sql import SparkSession
 
 from support.kafka.broker import KafkaBroker, a_broker_behind_a_proxy
 from support.kafka.ingest import QUICKLY, kafka_session
+from support.kafka.lake import send
+from support.kafka.readers import WAIT_S, Row, by_confluent, some_records
 from support.kafka.secured import SecuredBroker, a_secured_broker
+from support.kafka.tools import KafkaJvm, a_kafka_jvm
 from support.servers.tcp_proxy import TcpProxy
 
 
@@ -38,3 +41,20 @@ def secured() -> Iterator[SecuredBroker]:
     """With TLS, passwords and rights."""
     with a_secured_broker() as broker:
         yield broker
+
+
+@pytest.fixture(scope="session")
+def in_kafka(broker: KafkaBroker) -> list[Row]:
+    """`some_records` in `shop.orders` of the broker, as librdkafka gets them there."""
+    topic = broker.make_topic(2, "shop.orders", retention_ms="-1")
+    producer = broker.producer()
+    send(producer, topic, some_records())
+    assert producer.flush(WAIT_S) == 0
+    return by_confluent(broker.address, topic)
+
+
+@pytest.fixture(scope="session")
+def kafka_jvm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaJvm]:
+    """With Kafka's own programs and clients."""
+    with a_kafka_jvm(tmp_path_factory.mktemp("kafka-jvm")) as jvm:
+        yield jvm
