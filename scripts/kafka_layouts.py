@@ -1,8 +1,9 @@
-"""Writes the layouts of the package `kafka_protocol` from the specifications in the jar of Kafka's clients.
+"""Writes the layouts of the package `kafka_protocol` from the specifications in two jars of Kafka.
 
     python scripts/kafka_layouts.py .venv/jars/kafka-4.3.1/kafka-clients-4.3.1.jar
 
-The tests of Kafka fetch that jar. Only what a gateway serves is taken, in all versions that it has there.
+The tests of Kafka fetch that jar, and kafka-metadata beside it. Of the first only what a gateway serves is taken, in all
+versions that it has there. Of the second it is what says how topics are set up.
 """
 
 from __future__ import annotations
@@ -17,10 +18,13 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 LAYOUTS = ROOT / "src" / "lithify" / "kafka_protocol" / "layouts.json"
+METADATA = LAYOUTS.with_name("metadata.json")
 SERVED = (*range(4), *range(8, 19), 23, 32, 36, 42, 47, 60, 68, 69)
 """Keys of APIs."""
+NOTED = (2, 4, 9, 23, 24, 25)
+"""Kinds of records in the metadata log."""
 SOURCE = (
-    "Layouts of requests and responses, made by scripts/kafka_layouts.py from the specifications in {jar}. "
+    "Layouts of {what}, made by scripts/kafka_layouts.py from the specifications in {jar}. "
     "They are part of Apache Kafka, Copyright The Apache Software Foundation, under the Apache License 2.0."
 )
 _ZERO = {"bool": False, "string": "", "bytes": "", "records": "", "uuid": "", "float64": 0.0}
@@ -30,7 +34,7 @@ def specifications(jar: Path) -> Iterator[dict[str, Any]]:
     """All of the jar: JSON with comments."""
     with zipfile.ZipFile(jar) as archive:
         for name in archive.namelist():
-            if name.startswith("common/message/") and name.endswith(".json"):
+            if name.startswith("common/") and name.endswith(".json"):
                 yield json.loads(re.sub(r"(?m)(^|\s)//.*$", "", archive.read(name).decode()))
 
 
@@ -93,19 +97,49 @@ def layouts(jar: Path) -> dict[str, Any]:
     return {str(key): api for key, api in found.items()}
 
 
+def metadata_layouts(jar: Path) -> dict[str, Any]:
+    """By kind of record: the name, versions and fields."""
+    found = {one["apiKey"]: one for one in specifications(jar) if one["type"] == "metadata"}
+    return {
+        str(kind): {
+            "name": found[kind]["name"],
+            "versions": bounds(found[kind]["validVersions"]),
+            "fields": layout(found[kind]["fields"], {}),
+        }
+        for kind in NOTED
+    }
+
+
 def written(jar: Path) -> str:
-    """The file: a line for each list of fields."""
-    lines = [f'{{"source": {json.dumps(SOURCE.format(jar=jar.name))}']
-    for key, api in layouts(jar).items():
+    """The file of requests and responses."""
+    return _written(SOURCE.format(what="requests and responses", jar=jar.name), layouts(jar))
+
+
+def metadata_written(jar: Path) -> str:
+    """The file of records in the metadata log."""
+    return _written(SOURCE.format(what="records of the metadata log", jar=jar.name), metadata_layouts(jar))
+
+
+def _written(source: str, table: Mapping[str, Any]) -> str:
+    """A line for each list of fields."""
+    lines = [f'{{"source": {json.dumps(source)}']
+    for key, api in table.items():
         inner = ",\n  ".join(f'"{name}": {json.dumps(api[name], separators=(",", ":"))}' for name in sorted(api))
         lines.append(f'"{key}": {{\n  {inner}\n}}')
     return ",\n".join(lines) + "\n}\n"
 
 
+def metadata_jar(jar: Path) -> Path:
+    """The one beside the jar of the clients."""
+    return jar.with_name(jar.name.replace("clients", "metadata"))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("jar", type=Path, help="kafka-clients-VERSION.jar")
-    LAYOUTS.write_text(written(parser.parse_args().jar), "utf-8")
+    jar = parser.parse_args().jar
+    LAYOUTS.write_text(written(jar), "utf-8")
+    METADATA.write_text(metadata_written(metadata_jar(jar)), "utf-8")
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from support.kafka.log_files import TasksHere, batches_in, check_indexes, latest
 DATA = Path(__file__).parent / "data"
 CASES = {path.stem: json.loads(path.read_text()) for path in sorted(DATA.glob("*.json"))}
 ROUNDS = [(name, number) for name, case in CASES.items() for number in range(1, case["rounds"] + 1)]
+COMPACTED = {"cleanup.policy": "compact"}
 CLEANERS = ("delete.retention.ms", "min.compaction.lag.ms", "segment.bytes")
 
 EXPIRED = {
@@ -32,13 +33,10 @@ def test_what_is_left_is_what_kafka_left(name: str, number: int, tmp_path: Path)
     folder = write_stage(tmp_path / "data", "t", case, before)
     (tmp_path / "scratch").mkdir()
     config = {key: value for key, value in case["topic_config"].items() if key in CLEANERS}
-    settings = clean_settings({"cleanup.policy": "compact", **config})
     latest = latest_in(folder)
-    now_ms = _clock(before, after, settings.delete_retention_ms)
-    cleaner = DirectoryCleaner(
-        TasksHere(tmp_path / "scratch"), CleanRequest(tmp_path / "data", ["t"], settings, now_ms)
-    )
-    (log,) = cleaner.clean().logs
+    now_ms = _clock(before, after, clean_settings("t", config, COMPACTED).delete_retention_ms)
+    request = CleanRequest(tmp_path / "data", ["t"], config, lambda: now_ms)
+    (log,) = DirectoryCleaner(TasksHere(tmp_path / "scratch"), request).clean().logs
     assert log.error is None
     assert log.end == after["cleaner_checkpoint"]
     left = {path: batches_in(path) for path in sorted(folder.glob("*.log"))}

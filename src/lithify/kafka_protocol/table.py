@@ -1,6 +1,6 @@
-"""The table of APIs: which fields a request or response has, from which version on, and of which type.
+"""The tables: which fields a request, response or metadata record has, from which version on, and of which type.
 
-It is data of Apache Kafka: `layouts.json` names the jar and the license, and `scripts/kafka_layouts.py` writes it.
+They are data of Apache Kafka: the files name the jar and the license, and `scripts/kafka_layouts.py` writes them.
 """
 
 from __future__ import annotations
@@ -60,11 +60,34 @@ class Api:
         return self.flexible is not None and version >= self.flexible
 
 
+@dataclass(frozen=True, slots=True)
+class RecordKind:
+    """One kind of record in the metadata log of a cluster, in the versions from `first` to `last`."""
+
+    name: str
+    first: int
+    last: int
+    fields: tuple[Field, ...]
+
+
 @cache
 def apis() -> Mapping[int, Api]:
     """All APIs of the table, by their keys."""
-    table = json.loads(files(__package__).joinpath("layouts.json").read_text("utf-8"))
-    return {int(key): _api(int(key), row) for key, row in table.items() if key != "source"}
+    return {key: _api(key, row) for key, row in _rows("layouts.json").items()}
+
+
+@cache
+def record_kinds() -> Mapping[int, RecordKind]:
+    """All kinds of metadata records that are read, by their numbers."""
+    return {
+        number: RecordKind(row["name"], *row["versions"], tuple(map(_field, row["fields"])))
+        for number, row in _rows("metadata.json").items()
+    }
+
+
+def _rows(name: str) -> Mapping[int, Any]:
+    table = json.loads(files(__package__).joinpath(name).read_text("utf-8"))
+    return {int(key): row for key, row in table.items() if key != "source"}
 
 
 def _api(key: int, row: Mapping[str, Any]) -> Api:

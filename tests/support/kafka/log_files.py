@@ -28,6 +28,7 @@ from lithify.kafka_log.committed import Committed
 from lithify.kafka_log.directories.folders import CLEAN_SHUTDOWN
 from lithify.kafka_log.segment_scan import scanned
 from lithify.kafka_log.transactions import transactions_of
+from support.kafka.metadata import a_setting, a_topic, write_log
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -163,10 +164,14 @@ def started(folder: Path) -> None:
 
 
 def write_stage(root: Path, topic: str, case: Mapping[str, Any], stage: Mapping[str, Any]) -> Path:
-    """A directory of a broker that was stopped in order, with the only log that a case has; returns its folder."""
+    """A directory of a broker that was stopped in order, with the only log that a case has; returns its folder.
+
+    Its metadata log states that the topic is compacted.
+    """
     folder = root / f"{topic}-0"
     folder.mkdir(parents=True)
     (root / CLEAN_SHUTDOWN).touch()
+    write_log(root, a_topic(topic), a_setting(topic, "cleanup.policy", "compact"))
     known, there = {r["offset"]: r for r in case["records"]}, set(stage["read_uncommitted"])
     for segment in stage["segments"]:
         data = b"".join(_batch(one, known, there) for one in segment["batches"])

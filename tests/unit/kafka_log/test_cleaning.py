@@ -21,7 +21,6 @@ from lithify.kafka_log.batches.decoding import header_of
 from lithify.kafka_log.batches.frames import frames_of
 from lithify.kafka_log.cleaning import log_round
 from lithify.kafka_log.cleaning.batch_cleaner import BatchCleaner, CleanRules
-from lithify.kafka_log.cleaning.clean_settings import clean_settings
 from lithify.kafka_log.cleaning.directory_cleaner import DirectoryCleaner
 from lithify.kafka_log.cleaning.log_round import CleanRequest
 from lithify.kafka_log.cleaning.swapping import FolderFiles, recover
@@ -41,7 +40,7 @@ from support.kafka.log_files import (
 
 CASE = json.loads((Path(__file__).parents[2] / "kafka_cases" / "data" / "fuzz_txn_11.json").read_text())
 STAGE, AFTER = CASE["before_round_3"], CASE["after_round_3"]
-SMALL = clean_settings({"cleanup.policy": "compact", "segment.bytes": "4500"})
+SMALL = {"segment.bytes": "4500"}
 """So that there are several groups of segments."""
 
 
@@ -80,7 +79,7 @@ def folder(tmp_path: Path) -> Path:
 
 def clean(folder: Path, files: Callable[[Path], FolderFiles] = FolderFiles, **how: Any) -> CleanReport:
     scratch = folder.parents[1] / "scratch"
-    request = CleanRequest(folder.parent, ["t"], SMALL, AFTER["round_now_ms"])
+    request = CleanRequest(folder.parent, ["t"], SMALL, lambda: int(AFTER["round_now_ms"]))
     return DirectoryCleaner(TasksHere(scratch), replace(request, **how), files=files).clean()
 
 
@@ -196,29 +195,6 @@ def test_what_is_refused(folder: Path) -> None:
     assert log_of(clean(folder, after_crash=True)).changed
 
 
-@pytest.mark.parametrize(
-    ("config", "says"),
-    [
-        ({}, "does not have the cleanup.policy"),
-        ({"cleanup.policy": "delete"}, "only topics with compact"),
-        ({"cleanup.policy": "compact", "retention.ms": "5"}, "retention.ms is not a setting"),
-        ({"cleanup.policy": "compact", "segment.bytes": "2GiB"}, "at most 2147483647"),
-        ({"cleanup.policy": "compact", "segment.bytes": "much"}, "segment.bytes: 'much'"),
-        ({"cleanup.policy": "compact", "delete.retention.ms": "-1"}, "below zero"),
-    ],
-)
-def test_settings_that_are_refused(config: dict[str, str], says: str) -> None:
-    with pytest.raises(RefusedError, match=says):
-        clean_settings(config)
-
-
-def test_settings_by_kafkas_names() -> None:
-    given = clean_settings(
-        {"cleanup.policy": "compact,delete", "delete.retention.ms": "1h", "segment.bytes": "2097152"}
-    )
-    assert (given.delete_retention_ms, given.segment_bytes, given.min_compaction_lag_ms) == (3_600_000, 2**21, 0)
-
-
 def test_damage_is_named_and_nothing_is_touched(folder: Path) -> None:
     """Of a broker that was shut down, in any segment; of one that crashed, where it would cut the log."""
     first = sorted(folder.glob("*.log"))[0]
@@ -247,11 +223,11 @@ def test_an_active_segment_is_never_cleaned(folder: Path) -> None:
     first, *others = sorted(folder.glob("*.log"))
     for path in others:
         path.unlink()
-    settings = replace(SMALL, min_compaction_lag_ms=1)
+    config = {**SMALL, "min.compaction.lag.ms": "1"}
     data = first.read_bytes()
     for content in (data, b""):
         first.write_bytes(content)
-        log = log_of(clean(folder, settings=settings))
+        log = log_of(clean(folder, config=config))
         assert not log.changed and log.end == log.first_dirty
         assert first.read_bytes() == content
 
@@ -260,10 +236,10 @@ def test_segments_are_grouped_by_their_sizes(folder: Path) -> None:
     """And by those of their indexes."""
     (folder / f"{0:020}.index").write_bytes(bytes(64))
     names = sorted(path.name for path in folder.glob("*.log"))
-    assert log_of(clean(folder, dry_run=True, settings=replace(SMALL, segment_bytes=1))).segments_out == len(names) - 1
+    assert log_of(clean(folder, dry_run=True, config={"segment.bytes": "1"})).segments_out == len(names) - 1
     for index_bytes, segments in ((64, 1), (63, 2)):
-        settings = replace(SMALL, segment_bytes=2**30, segment_index_bytes=index_bytes)
-        assert log_of(clean(folder, dry_run=True, settings=settings)).segments_out == segments
+        config = {"segment.index.bytes": str(index_bytes)}
+        assert log_of(clean(folder, dry_run=True, config=config)).segments_out == segments
 
 
 def test_the_last_batch_of_a_round_stays_without_its_records() -> None:

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from lithify.kafka_log.cleaning import group_cleaner
-from lithify.kafka_log.cleaning.clean_settings import clean_settings
 from lithify.kafka_log.cleaning.directory_cleaner import DirectoryCleaner
 from lithify.kafka_log.cleaning.log_round import CleanRequest
 from lithify.kafka_log.cleaning.swapping import FolderFiles
@@ -19,7 +18,8 @@ from lithify.reports.rounds.cleaned_logs import CleanedLog
 from support.kafka.log_files import TasksHere, latest_in, write_stage
 
 CASE = json.loads((Path(__file__).parents[2] / "kafka_cases" / "data" / "fuzz_txn_11.json").read_text())
-SETTINGS = clean_settings({"cleanup.policy": "compact", "segment.bytes": "4500"})
+NOW_MS = CASE["after_round_3"]["round_now_ms"]
+CONFIG = {"segment.bytes": "4500"}
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def folder(tmp_path: Path) -> Path:
 def clean(
     folder: Path, tasks: type[TasksHere] = TasksHere, files: Callable[[Path], FolderFiles] = FolderFiles
 ) -> CleanedLog:
-    request = CleanRequest(folder.parent, ["t"], SETTINGS, CASE["after_round_3"]["round_now_ms"])
+    request = CleanRequest(folder.parent, ["t"], CONFIG, lambda: NOW_MS)
     (log,) = DirectoryCleaner(tasks(folder.parents[1] / "scratch"), request, files=files).clean().logs
     return log
 

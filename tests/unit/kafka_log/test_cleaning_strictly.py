@@ -18,7 +18,6 @@ from lithify.kafka_log.batches.decoding import header_of, records_of
 from lithify.kafka_log.batches.frames import frames_of
 from lithify.kafka_log.batches.header import HEADER_BYTES, BatchHeader
 from lithify.kafka_log.cleaning.batch_cleaner import BatchCleaner, CleanRules
-from lithify.kafka_log.cleaning.clean_settings import clean_settings
 from lithify.kafka_log.cleaning.directory_cleaner import DirectoryCleaner
 from lithify.kafka_log.cleaning.log_round import CleanRequest
 from lithify.kafka_log.cleaning.segment_keys import KeysOfFile
@@ -29,7 +28,7 @@ from support.kafka.batches import batch
 from support.kafka.log_files import TasksHere, write_stage
 
 CASE = json.loads((Path(__file__).parents[2] / "kafka_cases" / "data" / "fuzz_txn_11.json").read_text())
-SETTINGS = clean_settings({"cleanup.policy": "compact", "segment.bytes": "4500"})
+CONFIG = {"segment.bytes": "4500"}
 
 
 @pytest.fixture
@@ -40,7 +39,7 @@ def folder(tmp_path: Path) -> Path:
 
 def clean(folder: Path, tasks: type[TasksHere] = TasksHere, *, path: Path | None = None) -> CleanedLog:
     now_ms = CASE["after_round_3"]["round_now_ms"]
-    request = CleanRequest(path or folder.parent, ["t"], SETTINGS, now_ms)
+    request = CleanRequest(path or folder.parent, ["t"], CONFIG, lambda: now_ms)
     (log,) = DirectoryCleaner(tasks(folder.parents[1] / "scratch"), request).clean().logs
     return log
 

@@ -131,7 +131,6 @@ def cleaned_directory(
     from lithify.errors.extras import KAFKA_FILES
 
     try:
-        from lithify.kafka_log.cleaning.clean_settings import clean_settings
         from lithify.kafka_log.cleaning.directory_cleaner import DirectoryCleaner
         from lithify.kafka_log.cleaning.log_round import CleanRequest
         from lithify.spark.kafka.cleaning.spark_tasks import SparkTasks
@@ -141,7 +140,7 @@ def cleaned_directory(
     from lithify.spark.tasks import Pace, Workers
 
     (path, topics, config), clock = what, SystemClock()
-    request = CleanRequest(path, topics, clean_settings(config), clock.now_ms(), **how)
+    request = CleanRequest(path, topics, config, clock.now_ms, **how)
     workers = Workers(
         access=FileAccess(),
         slots=slots(choice.session, choice.conf),

@@ -24,7 +24,8 @@ ACTIVE: Final = "active segment"
 STABLE: Final = "last stable offset"
 REPLICATED: Final = "high watermark"
 LAG: Final = "min.compaction.lag.ms"
-_LARGEST_DELTA: Final = 2**31 - 1
+LARGEST_DELTA: Final = 2**31 - 1
+"""Between the offsets of a segment, as its indexes have them."""
 
 
 @dataclass(slots=True)
@@ -46,6 +47,11 @@ class SegmentFacts:
     @property
     def size(self) -> int:
         return self.sizes[0]
+
+    @property
+    def last_delta(self) -> int:
+        """From its base offset to its last one."""
+        return (self.scan.end_offset or self.base_offset) - 1 - self.base_offset
 
     @property
     def largest_timestamp_ms(self) -> int:
@@ -111,7 +117,7 @@ def _groups(segments: Sequence[SegmentFacts], end: int, settings: CleanSettings)
     for segment, next_base in zip(segments, ends, strict=True):
         together = tuple(a + b for a, b in zip(sums, segment.sizes, strict=True)) if groups else segment.sizes
         fits = bool(groups) and all(size <= most for size, most in zip(together, limits, strict=True))
-        if fits and (not segment.size or next_base - 1 - groups[-1][0].base_offset <= _LARGEST_DELTA):
+        if fits and (not segment.size or next_base - 1 - groups[-1][0].base_offset <= LARGEST_DELTA):
             groups[-1].append(segment)
             sums = together
         else:

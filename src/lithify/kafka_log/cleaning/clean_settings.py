@@ -1,4 +1,9 @@
-"""The settings of a topic that a cleaner goes by, under Kafka's names. A log directory does not have them."""
+"""The settings of a topic that a cleaner goes by, under Kafka's names: what its cluster states, and what is given.
+
+stated in the metadata log      given      Kafka's default
+         ╰ cleanup.policy: what is stated decides
+         ╰ the others: what is given counts, but no shorter time than what is stated
+"""
 
 from __future__ import annotations
 
@@ -7,9 +12,11 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from lithify.errors import RefusedError
+from lithify.kafka_log.cleaning.cluster_configs import OF_BROKERS
 from lithify.model.settings.units import parse_duration_ms, parse_size_bytes
 
 POLICY: Final = "cleanup.policy"
+METADATA_DIR: Final = "metadata.log.dir"
 LARGEST_FILE_BYTES: Final = 2**31 - 1
 
 
@@ -22,28 +29,52 @@ class CleanSettings:
     segment_bytes: int = 2**30
     segment_index_bytes: int = 10 * 2**20
     index_interval_bytes: int = 4096
+    producer_id_expiration_ms: int = 86_400_000
+    is_stated: bool = False
+    """Whether the cluster states that the topic is compacted."""
 
 
-_NAMES: Final = {name.replace("_", "."): name for name in CleanSettings.__slots__}
+_NAMES: Final = {name: name.replace(".", "_") for name in OF_BROKERS if name != POLICY}
 
 
-def clean_settings(config: Mapping[str, str]) -> CleanSettings:
-    """Raises `RefusedError`: for names, for values, and if it is not given that the topics are compacted."""
-    policy = config.get(POLICY)
-    if policy is None:
-        raise RefusedError(
-            f"a log directory does not have the {POLICY} of its topics",
-            hint=f"if they are compacted, give {POLICY}=compact, and the other settings that they have",
-        )
-    if "compact" not in [word.strip() for word in policy.split(",")]:
-        raise RefusedError(f"{POLICY}={policy}: only topics with compact in it are cleaned")
-    given = {name: value for name, value in config.items() if name != POLICY}
-    if unknown := sorted(given.keys() - _NAMES.keys()):
+def check_given(config: Mapping[str, str]) -> None:
+    """Raises `RefusedError` for names and values that nothing can have."""
+    if unknown := sorted(config.keys() - {POLICY, METADATA_DIR, *_NAMES}):
         raise RefusedError(
             f"{unknown[0]} is not a setting that a cleaner goes by",
-            hint=f"give some of {', '.join(sorted([POLICY, *_NAMES]))}",
+            hint=f"give some of {', '.join(sorted([POLICY, METADATA_DIR, *_NAMES]))}",
         )
-    return replace(CleanSettings(), **{_NAMES[name]: _number(name, value) for name, value in given.items()})
+    for name in config.keys() & _NAMES.keys():
+        _number(name, config[name])
+    if POLICY in config:
+        _check_compacted(f"{POLICY}={config[POLICY]}", config[POLICY])
+
+
+def clean_settings(topic: str, given: Mapping[str, str], stated: Mapping[str, str]) -> CleanSettings:
+    """Of what `check_given` has passed. Raises `RefusedError` unless the topic is compacted."""
+    if POLICY in stated:
+        _check_compacted(f"{topic}: the metadata log of its cluster says {POLICY}={stated[POLICY]}", stated[POLICY])
+    elif POLICY not in given:
+        raise RefusedError(
+            f"{topic}: no metadata log states its {POLICY}, so it has that of its broker, which is delete by default",
+            hint=f"if {OF_BROKERS[POLICY]} of the broker has compact in it, give {POLICY}=compact; if the metadata "
+            f"log is in another directory, name that with {METADATA_DIR}",
+        )
+    found = {name: _number(name, value) for name, value in stated.items() if name != POLICY}
+    for name in given.keys() & _NAMES.keys():
+        number = _number(name, given[name])
+        if name.endswith(".ms") and number < found.get(name, 0):
+            raise RefusedError(
+                f"{name}={given[name]}: {topic} has {found[name]} in its cluster, and a shorter time loses more",
+                hint="leave it out, or give a longer time",
+            )
+        found[name] = number
+    return replace(CleanSettings(is_stated=POLICY in stated), **{_NAMES[name]: found[name] for name in found})
+
+
+def _check_compacted(what: str, policy: str) -> None:
+    if "compact" not in [word.strip() for word in policy.split(",")]:
+        raise RefusedError(f"{what}: only topics with compact in it are cleaned")
 
 
 def _number(name: str, value: str) -> int:

@@ -9,18 +9,21 @@ cleaner, begins there again.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from lithify.columnar.files.replaced import replacing
 from lithify.errors import InvalidInputError, RefusedError
 from lithify.errors.defects import as_lithify_error
-from lithify.kafka_log.cleaning.log_round import CleanerTasks, CleanRequest, LogRound
+from lithify.kafka_log.cleaning.clean_settings import CleanSettings, check_given
+from lithify.kafka_log.cleaning.log_round import CleanerTasks, CleanRequest, LogRound, LogToClean
 from lithify.kafka_log.cleaning.swapping import Files, FolderFiles
+from lithify.kafka_log.cleaning.topic_settings import topic_settings
 from lithify.kafka_log.directories.checkpoints import CLEANER, with_offset
 from lithify.kafka_log.directories.described import described, directory_at
-from lithify.kafka_log.directories.folders import LogFolder, held
+from lithify.kafka_log.directories.folders import LogFolder, held, is_in_use
 from lithify.ports.engine import Progress
 from lithify.reports.rounds.cleaned_logs import CleanedLog, CleanReport
 
@@ -35,17 +38,15 @@ class DirectoryCleaner:
     files: Callable[[Path], Files] = FolderFiles
 
     def clean(self) -> CleanReport:
-        """A log that fails has its error in the report. Raises `RefusedError` if none can begin."""
+        """A log that fails has its error in the report. Raises `RefusedError` or `DamagedError` if none can begin."""
+        check_given(self.request.config)
         with described(self.request.path):
             return self._clean()
 
     def _clean(self) -> CleanReport:
         request = self.request
-        _check_owner(request.path)
         _chosen(request, directory_at(request.path).folders)  # else a lock is left in a directory of something else
-        with held(request.path) as is_held:
-            if not is_held:
-                raise RefusedError(f"{request.path} is in use by a broker", hint="stop the broker first")
+        with _alone(request):
             directory = directory_at(request.path)
             folders = _chosen(request, directory.folders)
             if not directory.was_shut_down and not request.after_crash:
@@ -53,11 +54,14 @@ class DirectoryCleaner:
                     f"{request.path}: its broker was not stopped in order, and will check the ends of its logs",
                     hint="start the broker and stop it in order, or clean what it will not check with --after-crash",
                 )
-            logs = [self._cleaned(folder, was_shut_down=directory.was_shut_down) for folder in folders]
+            was_shut_down = directory.was_shut_down
+            settings = topic_settings(request.path, request.config, folders, was_shut_down=was_shut_down)
+            logs = [self._cleaned(one, settings[one.topic], was_shut_down=was_shut_down) for one in folders]
         return CleanReport(str(request.path), tuple(logs), request.dry_run)
 
-    def _cleaned(self, folder: LogFolder, *, was_shut_down: bool) -> CleanedLog:
-        log = LogRound(self.tasks, self.request, self.progress, folder, self.files(folder.path))
+    def _cleaned(self, folder: LogFolder, settings: CleanSettings, *, was_shut_down: bool) -> CleanedLog:
+        to_clean = LogToClean(folder, self.files(folder.path), settings)
+        log = LogRound(self.tasks, self.request, self.progress, to_clean)
         try:
             log.run(was_shut_down=was_shut_down)
             if log.report.changed:
@@ -66,6 +70,22 @@ class DirectoryCleaner:
             failed = as_lithify_error(error, f"{folder.topic}-{folder.partition}")
             return replace(log.report, error=str(failed), error_code=failed.code)
         return log.report
+
+
+@contextmanager
+def _alone(request: CleanRequest) -> Iterator[None]:
+    """Holds the lock of the directory. A dry run changes nothing there, not even by a lock. Raises `RefusedError`."""
+    in_use = RefusedError(f"{request.path} is in use by a broker", hint="stop the broker first")
+    if request.dry_run:
+        if is_in_use(request.path):
+            raise in_use
+        yield
+        return
+    _check_owner(request.path)
+    with held(request.path) as is_held:
+        if not is_held:
+            raise in_use
+        yield
 
 
 def _note_cleaned(root: Path, folder: LogFolder, end: int) -> None:

@@ -17,13 +17,14 @@ from typing import Protocol, TypeVar
 from lithify.columnar.segment.dead_records import DeadPositions
 from lithify.errors import DamagedError, InsufficientSpaceError, InvalidInputError, RefusedError
 from lithify.kafka_log.cleaning.batch_cleaner import CleanRules
-from lithify.kafka_log.cleaning.clean_plan import CleanPlan, SegmentFacts, clean_plan
+from lithify.kafka_log.cleaning.clean_plan import LARGEST_DELTA, REPLICATED, CleanPlan, SegmentFacts, clean_plan
 from lithify.kafka_log.cleaning.clean_settings import CleanSettings
 from lithify.kafka_log.cleaning.group_cleaner import CleanedGroup, GroupSource, SegmentGroup, cleaned_group
 from lithify.kafka_log.cleaning.producers import LastBatches, active_producers
 from lithify.kafka_log.cleaning.segment_facts import facts_of
 from lithify.kafka_log.cleaning.segment_keys import MOST_SEGMENTS, KeysOfFile, SegmentKeys
 from lithify.kafka_log.cleaning.swapping import Files, has_leftovers, recover, swap_in
+from lithify.kafka_log.directories.checkpoints import REPLICATED as REPLICATED_TO
 from lithify.kafka_log.directories.described import NEEDS_WHOLE, reading
 from lithify.kafka_log.directories.folders import LogFolder
 from lithify.kafka_log.directories.segment_names import offsets_of, segment_names
@@ -61,25 +62,33 @@ class CleanerTasks(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class CleanRequest:
-    """What to clean, and how."""
+    """What to clean, and how. `config` is what was given; `now_ms` is read at the start of each log's round."""
 
     path: Path
     topics: Collection[str]
-    settings: CleanSettings
-    now_ms: int
+    config: Mapping[str, str]
+    now_ms: Callable[[], int]
     dry_run: bool = False
     after_crash: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LogToClean:
+    """One log, and the settings of its topic."""
+
+    folder: LogFolder
+    files: Files
+    settings: CleanSettings
 
 
 class LogRound:
     """The round of one log; `report` is what it has done so far. `progress` gets groups of segments."""
 
-    def __init__(
-        self, tasks: CleanerTasks, request: CleanRequest, progress: Progress, folder: LogFolder, files: Files
-    ) -> None:
-        self.report = CleanedLog(folder.topic, folder.partition)
-        self._folder, self._request, self._tasks = folder, request, tasks
-        self._files, self._progress = files, progress
+    def __init__(self, tasks: CleanerTasks, request: CleanRequest, progress: Progress, log: LogToClean) -> None:
+        self._folder, self._files, self._settings = log.folder, log.files, log.settings
+        self.report = CleanedLog(self._folder.topic, self._folder.partition)
+        self._request, self._tasks, self._progress = request, tasks, progress
+        self._now_ms = request.now_ms()
 
     def run(self, *, was_shut_down: bool) -> None:
         """Raises `LithifyError` or `OSError`."""
@@ -94,12 +103,19 @@ class LogRound:
             with reading(files.path):
                 recover(files)
         log, facts = self._scanned(was_shut_down=was_shut_down)
-        plan = clean_plan(log, facts, request.settings, request.now_ms)
+        plan = clean_plan(log, facts, self._settings, self._now_ms)
         self.report = replace(self.report, first_dirty=plan.first_dirty, end=plan.end, limited_by=plan.limited_by)
+        if plan.limited_by == REPLICATED and self._folder.replicated_to is None:
+            raise RefusedError(
+                f"{files.path}: no entry in {self._folder.path.parent / REPLICATED_TO} says which of its records "
+                "all replicas have",
+                hint="start the broker and stop it in order, or copy that file of its directory too",
+            )
         if not plan.groups:
             return
         dead = self._dead(plan, log)
-        last = active_producers((one.producers for one in facts), request.now_ms)
+        expired_ms = self._now_ms - self._settings.producer_id_expiration_ms
+        last = active_producers((one.producers for one in facts), expired_ms)
         groups = [self._group(group, plan, log, dead, last) for group in plan.groups]
         self.report = replace(self.report, segments_in=len(plan.segments))
         for some in _waves(plan, groups, self._tasks.slots, files.path):
@@ -135,6 +151,11 @@ class LogRound:
                 f"{old[0]}: it has messages of the time before Kafka 0.11",
                 hint="let the broker clean it, or import the directory into the lake",
             )
+        if wide := [fact.path for fact in facts if fact.last_delta > LARGEST_DELTA]:
+            raise RefusedError(
+                f"{wide[0]}: its offsets are further apart than the {LARGEST_DELTA} that a segment can have",
+                hint="start the broker, which splits it into several, and stop it in order",
+            )
         if len(facts) > MOST_SEGMENTS:
             raise RefusedError(f"{folder.path}: it has {len(facts)} segments; at most {MOST_SEGMENTS} can be cleaned")
         return log, facts
@@ -142,7 +163,12 @@ class LogRound:
     def _dead(self, plan: CleanPlan, log: ScannedLog) -> Mapping[int, DeadPositions]:
         """By base offset, the records of each segment that lose."""
         files = [
-            KeysOfFile(segment.path, self._keys(number, segment, log), segment.base_offset >= plan.first_dirty)
+            KeysOfFile(
+                segment.path,
+                self._keys(number, segment, log),
+                is_dirty=segment.base_offset >= plan.first_dirty,
+                needs_keys=not self._settings.is_stated,
+            )
             for number, segment in enumerate(plan.segments)
         ]
         dead = self._tasks.dead(files)
@@ -151,7 +177,7 @@ class LogRound:
     def _keys(self, number: int, segment: SegmentFacts, log: ScannedLog) -> SegmentKeys:
         start, scan = segment.base_offset, segment.scan
         aborted = log.transactions.aborted_in(start, scan.end_offset or start)
-        return SegmentKeys(number, start, scan.whole, aborted, self._request.now_ms)
+        return SegmentKeys(number, start, scan.whole, aborted, self._now_ms)
 
     def _group(
         self,
@@ -161,14 +187,14 @@ class LogRound:
         dead: Mapping[int, DeadPositions],
         last: LastBatches,
     ) -> SegmentGroup:
-        settings, start, end = self._request.settings, group[0].base_offset, group[-1].scan.end_offset or plan.end
+        settings, start, end = self._settings, group[0].base_offset, group[-1].scan.end_offset or plan.end
         near = {
             producer_id: batch
             for producer_id, batch in last.items()
             if batch.data_offset is None or start <= batch.data_offset < end
         }
         aborted = log.transactions.aborted_in(start, end)
-        rules = CleanRules(self._request.now_ms, settings.delete_retention_ms, plan.end, near, aborted)
+        rules = CleanRules(self._now_ms, settings.delete_retention_ms, plan.end, near, aborted)
         sources = (GroupSource(s.path, s.base_offset, s.scan.whole, dead[s.base_offset]) for s in group)
         return SegmentGroup(
             tuple(sources),

@@ -1,18 +1,15 @@
 """The last batch of each producer that is active: a cleaner keeps it, without its records if it must (KAFKA-5414).
 
-A broker knows by it which sequence number comes next, and which epochs are fenced. A producer that has been silent for
-a day is forgotten (`producer.id.expiration.ms`).
+A broker knows by it which sequence number comes next, and which epochs are fenced. A producer that has been silent
+for `producer.id.expiration.ms` is forgotten.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final
 
 from lithify.kafka_log.batches.header import NONE, BatchHeader
-
-EXPIRES_MS: Final = 86_400_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +46,10 @@ def note_batch(last: dict[int, LastBatch], header: BatchHeader) -> None:
     last[header.producer_id] = new if known is None else known.then(new)
 
 
-def active_producers(segments: Iterable[LastBatches], now_ms: int) -> dict[int, LastBatch]:
-    """Of a log, by what its segments have in order."""
+def active_producers(segments: Iterable[LastBatches], since_ms: int) -> dict[int, LastBatch]:
+    """Of a log, by what its segments have in order: those whose last batch is later than that."""
     last: dict[int, LastBatch] = {}
     for segment in segments:
         for producer_id, batch in segment.items():
             last[producer_id] = last[producer_id].then(batch) if producer_id in last else batch
-    return {producer_id: batch for producer_id, batch in last.items() if now_ms - batch.timestamp_ms < EXPIRES_MS}
+    return {producer_id: batch for producer_id, batch in last.items() if batch.timestamp_ms > since_ms}

@@ -6,7 +6,7 @@ segment above that. So neither depends on what else a task has read.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Final
@@ -17,6 +17,7 @@ import pyarrow as pa
 from lithify.columnar.keypass.ranks import EXPIRED_BIT, ORDINAL_SHIFT, RANKED_KEYS, TOMBSTONE_BIT, Portion
 from lithify.columnar.keypass.tally import Tally
 from lithify.columnar.segment.dead_records import DeadPositions, Integers
+from lithify.errors import RefusedError
 from lithify.kafka_log.batches.decoding import header_of, records_of
 from lithify.kafka_log.batches.frames import WholePart, frames_in
 from lithify.kafka_log.directories.described import reading
@@ -45,8 +46,8 @@ class SegmentKeys:
     aborted: tuple[Aborted, ...]
     now_ms: int
 
-    def batches(self, file: BinaryIO) -> Iterator[pa.RecordBatch]:
-        """Batches of `RANKED_KEYS`. Raises `BatchError` or `OSError`."""
+    def batches(self, file: BinaryIO, *, keyless: Callable[[int], None]) -> Iterator[pa.RecordBatch]:
+        """Batches of `RANKED_KEYS`; `keyless` gets offsets of records without a key. Raises `BatchError` or `OSError`."""
         aborted, first = AbortedRecords(self.aborted), self.number << _NUMBER_SHIFT
         keys, ranks, size = list[bytes](), list[int](), 0
         for frame in frames_in(file, self.whole):
@@ -59,6 +60,7 @@ class SegmentKeys:
             tombstone = TOMBSTONE_BIT | (EXPIRED_BIT if is_expired else 0)
             for record in records_of(frame, header):
                 if record.key is None:
+                    keyless(record.offset)
                     continue
                 ordinal = first + record.offset - self.base_offset
                 keys.append(record.key)
@@ -73,11 +75,12 @@ class SegmentKeys:
 
 @dataclass(frozen=True, slots=True)
 class KeysOfFile:
-    """A segment in a key pass."""
+    """A segment in a key pass. With `needs_keys` a dirty record without a key is refused."""
 
     path: Path
     keys: SegmentKeys
     is_dirty: bool
+    needs_keys: bool
 
     @property
     def portion(self) -> Portion:
@@ -88,11 +91,19 @@ class KeysOfFile:
         return DeadPositions.all_but(()) if self.is_dirty else DeadPositions()
 
     def batches(self, tally: Tally) -> Iterator[pa.RecordBatch]:
-        """As `SegmentKeys.batches`, counted. Raises `DamagedError` or `InvalidInputError`."""
+        """As `SegmentKeys.batches`, counted. Raises `DamagedError`, `InvalidInputError` or `RefusedError`."""
         with reading(self.path), opened(self.path) as file:
-            for batch in self.keys.batches(file):
+            for batch in self.keys.batches(file, keyless=self._note_keyless):
                 tally.dirty_keyed += batch.num_rows * self.is_dirty
                 yield batch
+
+    def _note_keyless(self, offset: int) -> None:
+        """No broker takes such a record into a topic that is compacted."""
+        if self.is_dirty and self.needs_keys:
+            raise RefusedError(
+                f"{self.path}: the record at offset {offset} has no key, so the topic was not compacted when it came",
+                hint="give the metadata log of the cluster, which says whether it is now, with metadata.log.dir",
+            )
 
 
 def _batch(keys: list[bytes], ranks: list[int]) -> pa.RecordBatch:
