@@ -2,8 +2,8 @@
 
     python scripts/kafka_layouts.py .venv/jars/kafka-4.3.1/kafka-clients-4.3.1.jar
 
-The tests of Kafka fetch that jar, and kafka-metadata beside it. Of the first only what a gateway serves is taken, in all
-versions that it has there. Of the second it is what says how topics are set up.
+The tests of Kafka fetch that jar, and kafka-metadata beside it. Of the first only what a gateway serves is taken, in
+all versions that it has there. Of the second it is what says how topics are set up.
 """
 
 from __future__ import annotations

@@ -271,7 +271,7 @@ def test_a_metadata_log_in_another_directory(root: Path, tmp_path: Path) -> None
     assert clean(root, metadata_log_dir=str(other)).segments_in
     for place, cluster in ((root, "A"), (other, "B")):
         (place / "meta.properties").write_text(f"cluster.id={cluster}\n")
-    with pytest.raises(RefusedError, match="is of the cluster B, and .* of A"):
+    with pytest.raises(RefusedError, match=r"is of the cluster B, and .* of A"):
         clean(root, metadata_log_dir=str(other))
 
 

@@ -1,9 +1,9 @@
 """What the metadata log of a cluster says of its topics and their settings, once its records are applied in order.
 
-    TopicRecord, ConfigRecord, RemoveTopicRecord ─► applied     between BeginTransaction and its end: together or not at all
+    TopicRecord, ConfigRecord, RemoveTopicRecord ─► applied     within a transaction: all together, or none
 
-A setting of a topic counts before one of its broker, and this before one that all brokers have. What a broker has in its
-`server.properties` comes after them, and is not in the log.
+A setting of a topic counts before one of its broker, and this before one that all brokers have. What a broker has in
+its `server.properties` comes after them, and is not in the log.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ class SegmentKeys:
     now_ms: int
 
     def batches(self, file: BinaryIO, *, keyless: Callable[[int], None]) -> Iterator[pa.RecordBatch]:
-        """Batches of `RANKED_KEYS`; `keyless` gets offsets of records without a key. Raises `BatchError` or `OSError`."""
+        """Batches of `RANKED_KEYS`; `keyless` gets offsets of records without one. Raises `BatchError` or `OSError`."""
         aborted, first = AbortedRecords(self.aborted), self.number << _NUMBER_SHIFT
         keys, ranks, size = list[bytes](), list[int](), 0
         for frame in frames_in(file, self.whole):
