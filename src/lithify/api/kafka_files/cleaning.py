@@ -2,7 +2,7 @@
 
 from lithify.api.kafka_files.cleaning import clean_log_directory
 
-report = clean_log_directory("/var/lib/kafka/data", ["orders"], {"cleanup.policy": "compact"})
+report = clean_log_directory("/var/lib/kafka/data", ["orders"], dry_run=True)
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from os import PathLike
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from lithify.api.limits import DEFAULT_TASK_MEMORY, Size, run_limits
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 def clean_log_directory(  # noqa: PLR0913 - the flags of the verb, by name
     directory: str | PathLike[str],
     topics: Sequence[str],
-    config: Mapping[str, str],
+    config: Mapping[str, str] = MappingProxyType({}),
     *,
     dry_run: bool = False,
     after_crash: bool = False,
@@ -38,9 +39,10 @@ def clean_log_directory(  # noqa: PLR0913 - the flags of the verb, by name
 ) -> CleanReport:
     """A round of Kafka's own kind over all logs of these topics in a directory that `log.dirs` of a broker names.
 
-    `config` are the settings of the topics by Kafka's names, with `cleanup.policy`. With `dry_run` it only finds out
-    what would be removed. `after_crash`: even if its broker was not stopped in order. A log that fails has its error
-    in the report. Raises `RefusedError`, `InvalidInputError` or `ConnectorError` if nothing can begin.
+    The settings of the topics are those of the metadata log in the directory. `config` are others by Kafka's names;
+    `metadata.log.dir` is where that log is, if it is in another directory. With `dry_run` it only finds out what would
+    be removed. `after_crash`: even if its broker was not stopped in order. A log that fails has its error in the
+    report. Raises `RefusedError`, `InvalidInputError`, `DamagedError` or `ConnectorError` if nothing can begin.
     """
     limits, choice = run_limits(task_memory), SparkChoice(spark, spark_conf or {}, partial(progress, START_SPARK))
     how = {"dry_run": dry_run, "after_crash": after_crash}

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from lithify.api.wiring.scopes import check_stored
 from lithify.api.wiring.system_clock import SystemClock
-from lithify.errors import ConnectorError
+from lithify.errors import ConnectorError, RefusedError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -136,9 +136,14 @@ def cleaned_directory(
         from lithify.spark.kafka.cleaning.spark_tasks import SparkTasks
     except ModuleNotFoundError as error:
         raise ConnectorError(f"what reads Kafka's files is missing: {error}", hint=KAFKA_FILES) from error
-    from lithify.spark.session.start import slots
+    from lithify.spark.session.start import one_machine, slots
     from lithify.spark.tasks import Pace, Workers
 
+    if not one_machine(choice.session, choice.conf):  # others have other files, or start a task twice at the same time
+        raise RefusedError(
+            "the tasks of Spark would run on a cluster, but the files are on this machine",
+            hint="run it with spark.master=local[*]",
+        )
     (path, topics, config), clock = what, SystemClock()
     request = CleanRequest(path, topics, config, clock.now_ms, **how)
     workers = Workers(

@@ -22,7 +22,7 @@ from lithify.cli.terminal.progress import phase_progress
     shell_complete=names.directories,
 )
 @click.option("--topic", "topics", multiple=True, required=True, metavar="T", help="Clean this topic. Repeatable.")
-@parameters.pairs("--config", "A setting of these topics in Kafka; cleanup.policy is required. Repeatable.")
+@parameters.pairs("--config", "A setting in Kafka that the metadata log does not have. Repeatable.")
 @click.option("--dry-run", is_flag=True, help="Print what would be removed, and change nothing.")
 @click.option("--after-crash", is_flag=True, help="Clean even if the broker was not stopped in order.")
 @parameters.task_memory
@@ -35,15 +35,16 @@ def clean(invocation: Invocation, directory: Path, topics: tuple[str, ...], **gi
     cleaner to finish before the broker needs the space, and for directories of a dead cluster. A broker that runs has
     its own cleaner; to have a topic compacted elsewhere, copy it with `lithify kafka ingest` or `lithify kafka import`.
 
-    DIR is what log.dirs of the broker names. It has no settings of topics, so --config gives those that differ from
-    Kafka's defaults. Stop the broker in order first. Each replica of a partition is cleaned by itself.
+    DIR is what log.dirs of the broker names. Which topics are compacted, and how, its metadata log says
+    (__cluster_metadata-0). If that is in another directory, name it with --config metadata.log.dir=PATH. --config also
+    gives what only server.properties of the broker has. Stop the broker in order first. Each replica of a partition is
+    cleaned by itself.
 
     \b
     Examples:
-      lithify kafka clean /var/lib/kafka/data --topic orders \\
-          --config cleanup.policy=compact --dry-run
-      lithify kafka clean /var/lib/kafka/data --topic orders \\
-          --config cleanup.policy=compact --config delete.retention.ms=7d
+      lithify kafka clean /var/lib/kafka/data --topic orders --dry-run
+      lithify kafka clean /mnt/disk2/kafka --topic orders \\
+          --config metadata.log.dir=/mnt/disk1/kafka
     """
     from lithify.api.kafka_files.cleaning import clean_log_directory
 

@@ -18,6 +18,7 @@ from lithify.columnar.files.replaced import replacing
 from lithify.errors import InvalidInputError, RefusedError
 from lithify.errors.defects import as_lithify_error
 from lithify.kafka_log.cleaning.clean_settings import CleanSettings, check_given
+from lithify.kafka_log.cleaning.group_cleaner import writing
 from lithify.kafka_log.cleaning.log_round import CleanerTasks, CleanRequest, LogRound, LogToClean
 from lithify.kafka_log.cleaning.swapping import Files, FolderFiles
 from lithify.kafka_log.cleaning.topic_settings import topic_settings
@@ -65,7 +66,8 @@ class DirectoryCleaner:
         try:
             log.run(was_shut_down=was_shut_down)
             if log.report.changed:
-                _note_cleaned(self.request.path, folder, log.report.end)
+                with writing(self.request.path):
+                    _note_cleaned(self.request.path, folder, log.report.end)
         except Exception as error:
             failed = as_lithify_error(error, f"{folder.topic}-{folder.partition}")
             return replace(log.report, error=str(failed), error_code=failed.code)

@@ -7,16 +7,17 @@ They are on the disk when this ends (`swapping` puts them in the place of the se
 
 from __future__ import annotations
 
+import errno
 import os
-from collections.abc import Mapping
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Final
 
 from lithify.columnar.files.replaced import sync_folder
 from lithify.columnar.segment.dead_records import DeadPositions
-from lithify.errors import RefusedError
+from lithify.errors import InsufficientSpaceError, InvalidInputError, RefusedError
 from lithify.kafka_log.batches.decoding import KafkaRecord, header_of
 from lithify.kafka_log.batches.frames import WholePart, frames_in
 from lithify.kafka_log.cleaning.batch_cleaner import BatchCleaner, CleanRules
@@ -24,6 +25,12 @@ from lithify.kafka_log.cleaning.clean_settings import LARGEST_FILE_BYTES
 from lithify.kafka_log.cleaning.segment_index import SegmentIndex, aborted_index
 from lithify.kafka_log.cleaning.swapping import CLEANED, INDEX, LOG, TIME_INDEX, TRANSACTION_INDEX, named
 from lithify.kafka_log.directories.files import opened
+
+_FULL: Final = {
+    errno.ENOSPC: "no space is left",
+    errno.EDQUOT: "the quota is used up",
+    errno.EFBIG: "a file would be larger than this process may write",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +101,23 @@ def cleaned_group(group: SegmentGroup) -> CleanedGroup:
             os.utime(folder / named(group.base_offset, suffix, CLEANED), ns=(group.modified_ns, group.modified_ns))
         sync_folder(folder)
     return result
+
+
+@contextmanager
+def writing(folder: Path) -> Iterator[None]:
+    """Raises an `OSError` of files that are written in it as `InsufficientSpaceError` or `InvalidInputError`."""
+    try:
+        yield
+    except OSError as error:
+        if what := _FULL.get(error.errno):
+            raise InsufficientSpaceError(
+                f"{folder}: {what}",
+                hint="free space for one segment on that disk; logs are complete, and the next run goes on",
+            ) from error
+        raise InvalidInputError(
+            f"{error.filename or folder}: {error.strerror or error}",
+            hint="this user has to be able to read and write there; logs are complete, and the next run goes on",
+        ) from error
 
 
 def _clean_into(

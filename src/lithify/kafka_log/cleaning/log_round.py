@@ -6,20 +6,18 @@ scans ─► plan ─► key pass ─► groups copied, some at once ─► swap
 
 from __future__ import annotations
 
-import errno
 import shutil
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol, TypeVar
 
 from lithify.columnar.segment.dead_records import DeadPositions
-from lithify.errors import DamagedError, InsufficientSpaceError, InvalidInputError, RefusedError
+from lithify.errors import DamagedError, InvalidInputError, RefusedError
 from lithify.kafka_log.cleaning.batch_cleaner import CleanRules
 from lithify.kafka_log.cleaning.clean_plan import LARGEST_DELTA, REPLICATED, CleanPlan, SegmentFacts, clean_plan
 from lithify.kafka_log.cleaning.clean_settings import CleanSettings
-from lithify.kafka_log.cleaning.group_cleaner import CleanedGroup, GroupSource, SegmentGroup, cleaned_group
+from lithify.kafka_log.cleaning.group_cleaner import CleanedGroup, GroupSource, SegmentGroup, cleaned_group, writing
 from lithify.kafka_log.cleaning.producers import LastBatches, active_producers
 from lithify.kafka_log.cleaning.segment_facts import facts_of
 from lithify.kafka_log.cleaning.segment_keys import MOST_SEGMENTS, KeysOfFile, SegmentKeys
@@ -123,7 +121,8 @@ class LogRound:
                 if not request.dry_run:
                     self.report = replace(self.report, changed=True)
                     bases = [source.base_offset for source in group.sources]
-                    swap_in(files, cleaned.base_offset, cleaned.suffixes, bases)
+                    with writing(files.path):
+                        swap_in(files, cleaned.base_offset, cleaned.suffixes, bases)
                 self._add(cleaned)
                 self._progress(PHASE, self.report.segments_out, len(groups))
 
@@ -252,9 +251,9 @@ def facts_of_file(file: SegmentToRead) -> SegmentFacts:
 
 
 def copied_group(group: SegmentGroup) -> CleanedGroup:
-    """A task. Raises `DamagedError`, `InvalidInputError` or `InsufficientSpaceError`."""
+    """A task. Raises `DamagedError` or what `writing` raises."""
     folder = group.sources[0].path.parent
-    with reading(folder), _writing(folder):
+    with reading(folder), writing(folder):
         return cleaned_group(group)
 
 
@@ -266,19 +265,6 @@ def _check_links(folder: Path) -> None:
                 f"{path} is a link, which is left as it is",
                 hint="name the directory that it leads to, if log.dirs names that",
             )
-
-
-@contextmanager
-def _writing(folder: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
-            raise
-        raise InsufficientSpaceError(
-            f"{folder}: no space is left for a cleaned segment",
-            hint="free space for one segment on that disk; logs are complete, and the next run goes on",
-        ) from error
 
 
 def _waves(
