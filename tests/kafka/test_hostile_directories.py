@@ -11,8 +11,10 @@ from pyspark.sql import SparkSession
 
 import lithify
 from lithify.api.lake import Lake
+from lithify.errors import RefusedError
 from lithify.kafka_log.batches.header import BatchHeader
 from lithify.reports.ingest import IngestReport
+from lithify.spark.kafka.directories import log_tasks
 from support.kafka.batches import batch, changed
 
 
@@ -75,3 +77,35 @@ def test_a_replica_that_was_behind_does_not_continue_a_copy_of_another(
     behind = a_log(tmp_path / "old", (0, batch(0, b"a") + batch(2, b"other")), epochs="0\n1\n0 0\n")
     assert "has lost its records below 2 and now has others" in str(imported(lake, session, behind).error)
     assert values(lake) == [(0, b"a"), (1, b"b")]
+
+
+def test_a_flipped_epoch_does_not_let_a_shorter_replica_win(lake: Lake, session: SparkSession, tmp_path: Path) -> None:
+    whole, noted = batch(0, b"a") + batch(1, b"b") + batch(2, b"c"), "0\n1\n0 0\n"
+    flipped = batch(0, b"a") + changed(batch(1, b"b"), leader_epoch=2**20)
+    one, two = (a_log(tmp_path / name, (0, data), epochs=noted) for name, data in (("1", flipped), ("2", whole)))
+    error = str(imported(lake, session, one, two).error)
+    assert f"orders-0: {one}/orders-0 of leader epoch 1048576, which ends at 2 would count, but its checkpoint" in error
+    assert list(lake.topics()) == []
+    assert imported(lake, session, two).error is None and len(values(lake)) == 3
+
+
+@pytest.mark.parametrize(("checkpoint", "kept"), [("log-start", []), ("replication", [(0, b"a")])])
+def test_checkpoints_that_take_records_away_are_not_followed_unasked(
+    lake: Lake, session: SparkSession, tmp_path: Path, checkpoint: str, kept: list[tuple[int, bytes]]
+) -> None:
+    """Nor is a topic created for what is refused."""
+    files = a_log(tmp_path / "files", (0, batch(0, b"a")))
+    (files / f"{checkpoint}-offset-checkpoint").write_text("0\n1\norders 0 7\n")
+    assert f"orders-0: {checkpoint}-offset-checkpoint has 7, but its" in str(imported(lake, session, files).error)
+    assert list(lake.topics()) == []
+    assert imported(lake, session, files, skip_damaged=True).error is None and values(lake) == kept
+
+
+def test_segments_that_would_take_the_drivers_memory_are_refused(
+    lake: Lake, session: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(log_tasks, "MOST_FACTS", 3)
+    segments = ((n, batch(n, b"a", producer=n, transactional=True)) for n in range(4))
+    error = imported(lake, session, a_log(tmp_path / "files", *segments)).error
+    assert isinstance(error, RefusedError) and "4 segments have more than" in str(error)
+    assert list(lake.topics()) == []

@@ -185,7 +185,7 @@ def test_damage_is_named_and_left_out_only_if_told_to(place: KafkaCopy, damaged:
     report = imported(place, damaged)
     assert report.error_code == DamagedError("").code
     assert f"{segments(damaged)[0]}, byte 0: the checksum of a batch is wrong" in str(report.error)
-    assert not place.lake.topic("copy").state().log(0).log_end_offset
+    assert list(place.lake.topics()) == []
     assert imported(place, damaged, skip_damaged=True).error is None
     copy = place.lake.topic("copy")
     there = {r.offset for r in copy.reader(0)}
@@ -198,6 +198,7 @@ def test_a_torn_end_is_cut_and_told(place: KafkaCopy, tmp_path: Path) -> None:
     files = files_of(place, tmp_path / "files")
     last = segments(files)[-1]
     last.write_bytes(last.read_bytes()[:-3])
+    (files / "replication-offset-checkpoint").unlink()  # as if its last record had not been on all replicas
     notes = list[str]()
     assert imported(place, files, notes=lambda note: notes.append(note.text)).error is None
     assert any(f"cut as a broker does that starts: {last}, byte " in note for note in notes), notes

@@ -38,9 +38,12 @@ def log_notes(log: ScannedLog) -> Iterator[tuple[str, str]]:
     """Of one log, without its name."""
     if log.cut is not None:
         yield "cut", f"cut as a broker does that starts: {log.cut}"
-    if log.written_end < log.start_offset:
-        noted = f"its log start offset was noted at {log.start_offset}, and its last record is before {log.written_end}"
-        yield "cut", f"{noted}: all of it is left out, as a broker deletes it that starts"
+    if (doubt := log.own_epochs.doubt) is not None:
+        yield "epochs", f"its leader epochs may be wrong: {doubt}"
+    if log.segments and log.segments[0].base_offset < log.start_offset <= log.written_end:
+        first = log.segments[0].base_offset
+        what = f"its log start offset was noted at {log.start_offset}, and its files begin at {first}"
+        yield "log_start", f"{what}: the offsets between were deleted, and are left out"
     if log.lacks_from is not None:
         yield (
             "missing",

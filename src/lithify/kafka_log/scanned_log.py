@@ -19,6 +19,7 @@ from lithify.kafka_log.batches.frames import BatchError
 from lithify.kafka_log.committed import Committed
 from lithify.kafka_log.directories.checkpoints import EpochStart
 from lithify.kafka_log.directories.folders import LogFolder
+from lithify.kafka_log.log_epochs import LogEpochs, log_epochs
 from lithify.kafka_log.segment_scan import SegmentScan
 from lithify.kafka_log.transactions import LogTransactions, transactions_of
 from lithify.model.settings.units import plural
@@ -75,8 +76,7 @@ class ScannedLog:
     start_offset: int
     written_end: int
     """After its last batch."""
-    epochs: tuple[EpochStart, ...]
-    """As its broker has noted them, and of batches after that."""
+    own_epochs: LogEpochs
     transactions: LogTransactions
     damage: tuple[Damage, ...]
     cut: Damage | None
@@ -116,6 +116,11 @@ class ScannedLog:
         pairs = pairwise(self.segments)
         found = [(segment.end_offset, after.base_offset) for segment, after in pairs if not segment.is_damaged]
         return [(start, end) for start, end in found if start < end and end > (self.folder.first_dirty or 0)]
+
+    @property
+    def epochs(self) -> tuple[EpochStart, ...]:
+        """As its broker has noted them, and of batches after that."""
+        return self.own_epochs.starts
 
     @property
     def leader_epoch(self) -> int | None:
@@ -161,16 +166,8 @@ def scanned_log(folder: LogFolder, segments: Sequence[ScannedSegment]) -> Scanne
     start = max(folder.log_start or 0, kept[0].base_offset if kept else 0)
     end = kept[-1].end_offset if kept else start
     transactions = transactions_of(segment.scan.transactions for segment in kept)
-    return ScannedLog(folder, kept, start, end, _epochs(folder, kept, end), transactions, tuple(damage), cut)
-
-
-def _epochs(folder: LogFolder, segments: Sequence[ScannedSegment], end: int) -> tuple[EpochStart, ...]:
-    """The checkpoint may be missing, or older than the last batches: a broker that starts completes it from them."""
-    epochs = [start for start in folder.epochs if start.offset <= end]
-    for found in (start for segment in segments for start in segment.scan.epochs):
-        if not epochs or found.epoch > epochs[-1].epoch:
-            epochs.append(found)
-    return tuple(epochs)
+    epochs = log_epochs(folder.epochs, [run for segment in kept for run in segment.scan.epochs], end)
+    return ScannedLog(folder, kept, start, end, epochs, transactions, tuple(damage), cut)
 
 
 def _until_cut(segments: Sequence[ScannedSegment]) -> tuple[tuple[ScannedSegment, ...], Damage | None]:

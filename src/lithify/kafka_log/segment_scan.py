@@ -16,11 +16,17 @@ from typing import BinaryIO, NamedTuple
 from lithify.kafka_log.batches.decoding import header_of, records_of, transaction_end_of
 from lithify.kafka_log.batches.frames import BatchError, Frame, WholePart, frames_of
 from lithify.kafka_log.batches.header import MAGIC, NONE, BatchHeader
-from lithify.kafka_log.directories.checkpoints import EpochStart
+from lithify.kafka_log.log_epochs import EpochRun
 from lithify.kafka_log.transactions import SegmentTransactions
 
 DAMAGED_NAMED_AT_MOST = 100
 ANY_OFFSETS = range(2**63 - 1)
+MOST_FACTS = 500_000
+"""Of the segments that are scanned together: the driver holds some 250 bytes of each."""
+
+
+class TooManyFacts(Exception):  # noqa: N818 - no error of a batch
+    """More than `MOST_FACTS`; callers know the files, and say so."""
 
 
 @dataclass(slots=True)
@@ -32,14 +38,20 @@ class SegmentScan:
     """After its last batch, whose last records may be gone."""
     whole: WholePart = WholePart()
     batches: int = 0
-    epochs: list[EpochStart] = field(default_factory=list)
-    """Where it has the first batch of each leader epoch that is later than all before it."""
+    epochs: list[EpochRun] = field(default_factory=list)
+    """The leader epochs of its batches, in the order of these."""
     transactions: SegmentTransactions = field(default_factory=SegmentTransactions)
     damaged: list[BatchError] = field(default_factory=list)
     """Frames that can be passed over, the first ones."""
     damaged_frames: int = 0
     broken: BatchError | None = None
     """Why nothing after the whole part can be read; it is torn if the file ends within a batch."""
+
+    @property
+    def facts(self) -> int:
+        """Of what grows with the batches: changes of the epoch, producers with transactions, aborted transactions."""
+        own = self.transactions
+        return max(len(self.epochs) - 1, 0) + len(own.first_ends) + len(own.open) + len(own.aborted)
 
     def pass_over(self, error: BatchError) -> None:
         self.damaged_frames += 1
@@ -60,7 +72,7 @@ def scanned(
 
     With `cuts` only up to its first damaged batch, as a broker does that cuts there. With `reads_records` batches
     are damaged as well whose records cannot be read, though their checksums are right. `told` gets the header of each
-    batch that is not damaged, and None for messages of the versions before. Raises `OSError`.
+    batch that is not damaged, and None for messages of the versions before. Raises `OSError` or `TooManyFacts`.
     """
     scan = SegmentScan()
     try:
@@ -133,5 +145,14 @@ def _add_facts(scan: SegmentScan, frame: Frame, header: BatchHeader) -> None:
             scan.transactions.end(ending)
     elif header.is_transactional:
         scan.transactions.data(header.producer_id, header.base_offset)
-    if header.leader_epoch > (scan.epochs[-1].epoch if scan.epochs else NONE):
-        scan.epochs.append(EpochStart(header.leader_epoch, header.base_offset))
+    if header.leader_epoch > NONE:
+        _add_epoch(scan.epochs, header.leader_epoch, header.base_offset)
+    if scan.facts > MOST_FACTS:
+        raise TooManyFacts
+
+
+def _add_epoch(runs: list[EpochRun], epoch: int, offset: int) -> None:
+    if runs and runs[-1].epoch == epoch:
+        runs[-1] = runs[-1]._replace(last=offset)
+    else:
+        runs.append(EpochRun(epoch, offset, offset))

@@ -18,6 +18,7 @@ from itertools import pairwise
 
 from lithify.kafka_log.batches.header import NONE
 from lithify.kafka_log.directories.folders import LogFolder
+from lithify.kafka_log.replicas import ReplicaError
 from lithify.kafka_log.scanned_log import ScannedLog, ScannedSegment, scanned_log
 
 
@@ -28,6 +29,8 @@ class TieredLog:
     folder: LogFolder
     segments: tuple[ScannedSegment, ...]
     broker: ScannedLog | None
+    left_out: tuple[ScannedSegment, ...] = ()
+    """Whole segments that do not count, also of the broker."""
 
     @property
     def overlapping(self) -> Iterable[tuple[ScannedSegment, int]]:
@@ -36,6 +39,14 @@ class TieredLog:
         for segment, after in pairwise(every):
             if segment.end_offset > after.base_offset:
                 yield segment, after.base_offset
+
+    def check_end(self) -> None:
+        """Raises `ReplicaError` if what is left out ends behind the log: an epoch that is wrong would do that."""
+        end = self.together().written_end
+        for segment in self.left_out:
+            if segment.end_offset > end:
+                why = f"segments of a later leader epoch replace {segment.path}, which ends at {segment.end_offset}"
+                raise ReplicaError(f"{why}, but they end at {end}")
 
     def together(self) -> ScannedLog:
         """As one log, once none is overlapping."""
@@ -48,14 +59,18 @@ def tiered_log(folder: LogFolder, segments: Iterable[ScannedSegment], broker: Sc
     """Of `segments`, in any order, those that count. A broker's log of an earlier epoch than theirs does not count."""
     whole = [segment for segment in segments if segment.scan.broken is None or not segment.scan.broken.is_torn]
     newest = max(map(_epoch, whole), default=NONE)
+    left_out: list[ScannedSegment] = []
     if broker is not None and (not broker.segments or (broker.leader_epoch or 0) < newest):
+        left_out += broker.segments
         broker = None
     kept: list[ScannedSegment] = []
     for segment in sorted(whole, key=lambda one: (_epoch(one), one.base_offset, one.end_offset), reverse=True):
         after = kept[-1] if kept else broker.segments[0] if broker else None
         if after is None or segment.base_offset < after.base_offset:
             kept.append(segment)
-    return TieredLog(folder, tuple(reversed(kept)), broker)
+        else:
+            left_out.append(segment)
+    return TieredLog(folder, tuple(reversed(kept)), broker, tuple(left_out))
 
 
 def _epoch(segment: ScannedSegment) -> int:

@@ -178,7 +178,10 @@ class Source(Protocol):
         ...
 
     def settings(self, topic: str, config: Mapping[str, object]) -> Mapping[str, object]:
-        """The settings of its own that a copy of the topic is created with; `config` goes over them."""
+        """The settings of its own that a copy of the topic is created with; `config` goes over them.
+
+        Raises what shows that a new copy would be refused, so that none is created.
+        """
         ...
 
     def own_config(self, topic: str) -> Mapping[str, str] | None:

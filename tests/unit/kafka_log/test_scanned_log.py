@@ -8,12 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from lithify.errors import DamagedError
 from lithify.kafka_log.batches.decoding import EndKind
 from lithify.kafka_log.directories.checkpoints import EpochStart
 from lithify.kafka_log.directories.folders import LogFolder
 from lithify.kafka_log.log_notes import left_out, log_notes
 from lithify.kafka_log.scanned_log import ScannedLog, ScannedSegment, is_checked, scanned_log
 from lithify.kafka_log.segment_scan import scanned
+from lithify.kafka_log.whole_logs import lacking
 from support.kafka.batches import batch, transaction_end
 
 FOLDER = Path("/logs/orders-0")
@@ -164,9 +166,32 @@ def test_a_log_that_is_said_to_start_behind_its_end() -> None:
     """By a checkpoint that may lie: another replica is better, whose end is the same."""
     lying, honest = (a_log([(0, batch(0, b"a"))], log_start=noted) for noted in (7, 0))
     assert (lying.start_offset, lying.end_offset, lying.stable_end) == (7, 7, 7)
-    assert ["noted at 7, and its last record is before 1: all of it" in note for note in notes(lying)] == [True]
+    assert refused(lying).startswith(
+        "orders-0: log-start-offset-checkpoint has 7, but its last record is before 1: a broker that starts would"
+    )
     assert max([lying, honest], key=lambda log: log.rank) is honest
-    assert not notes(honest)
+    assert not notes(honest) and not refused(honest)
+
+
+def test_a_start_within_its_files_is_told() -> None:
+    log = a_log(WHOLE, log_start=2)
+    assert "log_start: its log start offset was noted at 2, and its files begin at 0: the offsets" in notes(log)[0]
+    assert not [note for note in notes(a_log(WHOLE, log_start=0)) if "log_start" in note] and not refused(log)
+
+
+def refused(log: ScannedLog, *, skips: bool = False) -> str:
+    try:
+        return " | ".join(lacking("orders", {0: log}, {0: log.start_offset}, skips=skips))
+    except DamagedError as error:
+        return error.message
+
+
+def test_a_log_that_ends_before_what_was_on_all_replicas() -> None:
+    """Nothing else shows it: a file is missing at the end, or a broker would cut what it lost to a crash."""
+    log = a_log([(0, batch(0, b"a") + batch(1, b"b")[:9])], replicated_to=2, was_shut_down=False, recovery_point=0)
+    lost = "orders-0: replication-offset-checkpoint has 2, but its files end at 1: records that were on all replicas"
+    assert refused(log).startswith(lost) and refused(log, skips=True).startswith(lost)
+    assert not refused(a_log(WHOLE, replicated_to=7))
 
 
 def test_notes_of_a_log_that_is_cut_and_was_not_replicated() -> None:

@@ -6,19 +6,22 @@ import io
 import pickle
 import struct
 from itertools import accumulate, pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lithify.kafka_log import committed
+from lithify.errors import RefusedError
+from lithify.kafka_log import committed, segment_scan
 from lithify.kafka_log.batches.decoding import EndKind
 from lithify.kafka_log.batches.encoding import encoded
 from lithify.kafka_log.batches.frames import BatchError, frames_in
 from lithify.kafka_log.batches.header import BatchHeader
 from lithify.kafka_log.committed import Committed
-from lithify.kafka_log.directories.checkpoints import EpochStart
+from lithify.kafka_log.directories.described import reading
+from lithify.kafka_log.log_epochs import EpochRun
 from lithify.kafka_log.segment_scan import scanned
 from lithify.kafka_log.transactions import transactions_of
 from support.kafka.batches import batch, table_of, transaction_end
@@ -55,7 +58,8 @@ def test_readers_get_what_is_committed(log: list[tuple[int, Any]], cut: int, dra
 
 def test_a_scan_tells_offsets_and_epochs() -> None:
     scan = scanned(io.BytesIO(batch(3, b"a", b"b", epoch=2) + batch(9, b"c", epoch=1)))
-    assert (scan.first_offset, scan.end_offset, scan.batches, scan.epochs) == (3, 10, 2, [EpochStart(2, 3)])
+    assert (scan.first_offset, scan.end_offset, scan.batches) == (3, 10, 2)
+    assert scan.epochs == [EpochRun(2, 3, 3), EpochRun(1, 9, 9)]
     assert (scan.damaged, scan.broken) == ([], None)
     empty = scanned(io.BytesIO(b""))
     assert (empty.first_offset, empty.end_offset, empty.batches) == (None, None, 0)
@@ -165,3 +169,20 @@ def test_no_damaged_byte_takes_more_than_is_told(bytes_changed: list[tuple[int, 
         values = [row["value"] for row in found if row["offset"] // 3 == n]
         is_told = any(at < end and start < after for at, after in lost)
         assert values == ([] if is_told else [b"a" * n, b"b"])
+
+
+@pytest.mark.parametrize(
+    "one",
+    [
+        lambda n: batch(n, b"v", epoch=n),
+        lambda n: batch(n, b"v", producer=n, transactional=True),
+        lambda n: transaction_end(n, n, EndKind.COMMIT),
+        lambda n: batch(n, b"v", producer=1, transactional=True) + transaction_end(n + 1, 1, EndKind.ABORT),
+    ],
+)
+def test_what_grows_with_batches_is_bounded(monkeypatch: pytest.MonkeyPatch, one: Any) -> None:
+    monkeypatch.setattr(segment_scan, "MOST_FACTS", 10)
+    whole, more = (io.BytesIO(b"".join(one(2 * n) for n in range(count))) for count in (10, 15))
+    assert 9 <= scanned(whole).facts <= 10
+    with pytest.raises(RefusedError, match=r"orders.log has more than"), reading(Path("orders.log")):
+        scanned(more)

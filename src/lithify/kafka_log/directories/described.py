@@ -11,6 +11,7 @@ from lithify.kafka_log.batches.frames import BatchError
 from lithify.kafka_log.directories.checkpoints import CheckpointError
 from lithify.kafka_log.directories.folders import LogDirectory, log_directory
 from lithify.kafka_log.directories.tiered import TieredError
+from lithify.kafka_log.segment_scan import MOST_FACTS, TooManyFacts
 
 NEEDS_WHOLE = "a cleaner needs whole logs: start the broker, which cuts or fetches it again"
 
@@ -44,7 +45,9 @@ def described(path: Path) -> Iterator[None]:
 
 @contextmanager
 def reading(path: Path, damaged: str = NEEDS_WHOLE) -> Iterator[None]:
-    """Raises what is wrong with a segment as `DamagedError` or `InvalidInputError`; `damaged` is what to do then."""
+    """Raises what is wrong with a segment as `DamagedError`, `InvalidInputError` or, if its scan would take too much
+    memory, `RefusedError`; `damaged` is what to do with damage.
+    """
     try:
         yield
     except BatchError as error:
@@ -52,8 +55,18 @@ def reading(path: Path, damaged: str = NEEDS_WHOLE) -> Iterator[None]:
             f"{path}, byte {error.position}: {error.what}",
             hint=f"start again, if the file has changed; else {damaged}",
         ) from error
+    except TooManyFacts as error:
+        raise too_many_facts(f"{path} has") from error
     except OSError as error:
         raise InvalidInputError(
             f"{path}: {error.strerror or error}",
             hint="every machine that runs tasks has to be able to read the directories",
         ) from error
+
+
+def too_many_facts(what: str) -> RefusedError:
+    return RefusedError(
+        f"{what} more than {MOST_FACTS} changes of the leader epoch, producers with transactions, and aborted "
+        "transactions, which would all be in memory",
+        hint="leave the oldest segments out, or copy the topic from its cluster with `lithify kafka ingest`",
+    )

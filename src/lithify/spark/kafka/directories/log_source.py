@@ -13,15 +13,15 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lithify.errors import DamagedError, InvalidInputError, RefusedError, SourceWentBackError, UnknownSourceError
+from lithify.errors import InvalidInputError, RefusedError, SourceWentBackError, UnknownSourceError
 from lithify.kafka_log.directories.described import described, directory_at, reading
 from lithify.kafka_log.directories.folders import LogFolder, is_in_use
 from lithify.kafka_log.directories.segment_names import in_place, offsets_of, segment_names
-from lithify.kafka_log.log_notes import NAMED_AT_MOST, left_out, notes_of, scanning_text
+from lithify.kafka_log.log_notes import NAMED_AT_MOST, notes_of, scanning_text
+from lithify.kafka_log.replicas import best_of, left_behind, telling_replicas
 from lithify.kafka_log.scanned_log import ScannedLog, ScannedSegment, is_checked, scanned_log
-from lithify.kafka_log.segment_scan import DAMAGED_NAMED_AT_MOST
+from lithify.kafka_log.whole_logs import lacking
 from lithify.model.names import LogId
-from lithify.model.settings.units import plural
 from lithify.model.sources.source import IngestRequest, SourceLog, SourcePosition, SourceTopic, signs_of
 from lithify.model.topic.state import TopicState
 from lithify.ports.source import OnBatch, SourceStream, StopAsked
@@ -167,6 +167,8 @@ class LogDirectories:
         )
 
     def settings(self, topic: str, config: Mapping[str, object]) -> Mapping[str, object]:
+        """Raises what `stream` raises of a new copy, as nothing is created for that."""
+        [*lacking(topic, self.logs(topic), self._starts(topic), skips=self._request.skip_damaged)]
         mine = settings_like({}, config)
         named = ", ".join(f"{name}={value}" for name, value in mine.items() if name in _TOLD or name in config)
         text = (
@@ -182,23 +184,27 @@ class LogDirectories:
     def stream(
         self, topic: str, starts: Mapping[int, SourcePosition | None], run_id: str, on_batch: OnBatch
     ) -> SourceStream:
-        """Raises `DamagedError` for damage that is not to be passed over."""
+        """Raises `DamagedError` for what the files lack, if that is not to be passed over."""
         logs, offsets = self.logs(topic), {p: start for p, start in starts.items() if isinstance(start, int)}
-        self._check_damage(topic, logs, offsets)
+        self._check_whole(topic, offsets)
         batches = batches_of(logs, offsets, BATCH_BYTES, self._request.max_records or BATCH_OFFSETS)
         stream = SegmentStream(self._session(), f"lithify import {topic} {run_id}", batches, on_batch)
         stream.start()
         return stream
 
     def _best(self, topic: str) -> dict[int, ScannedLog]:
-        found: dict[int, ScannedLog] = {}
+        found: dict[int, list[ScannedLog]] = {}
         folders = [folder for folder in self._folders if folder.topic == topic]
         for log in self._scanned(topic, [folder for folder in folders if not folder.tiered]):
-            best = found.setdefault(log.folder.partition, log)
-            if log.rank > best.rank:
-                found[log.folder.partition] = log
-        found |= with_tiered(self._session(), [folder for folder in folders if folder.tiered], found, self._stops)
-        logs = dict(sorted(found.items()))
+            found.setdefault(log.folder.partition, []).append(log)
+        best: dict[int, ScannedLog] = {}
+        for partition, replicas in found.items():
+            with telling_replicas(f"{topic}-{partition}"):
+                best[partition] = best_of(replicas)
+            for text in left_behind(best[partition], replicas):
+                self._notes(IngestNote("other_replica", f"{topic}-{partition}: {text}", topic))
+        best |= with_tiered(self._session(), [folder for folder in folders if folder.tiered], best, self._stops)
+        logs = dict(sorted(best.items()))
         for event, text in notes_of(topic, logs):
             self._notes(IngestNote(event, text, topic))
         return logs
@@ -228,6 +234,9 @@ class LogDirectories:
             for offsets, name, cuts in zip(*told, strict=True)
         ]
 
+    def _starts(self, topic: str) -> Mapping[int, int]:
+        return {p: log.start_offset for p, log in self.logs(topic).items()}
+
     def _source_logs(self, topic: str) -> Mapping[int, SourceLog]:
         return {
             p: SourceLog(p, log.start_offset, log.stable_end, log.leader_epoch) for p, log in self.logs(topic).items()
@@ -252,25 +261,9 @@ class LogDirectories:
             }
         return found
 
-    def _check_damage(self, topic: str, logs: Mapping[int, ScannedLog], starts: Mapping[int, int]) -> None:
-        damage = [one for p, log in logs.items() for one in log.damage_from(starts[p])]
-        if not damage:
-            return
-        named = "; ".join(map(str, damage[:NAMED_AT_MOST]))
-        more = f"; and {len(damage) - NAMED_AT_MOST} more" if len(damage) > NAMED_AT_MOST else ""
-        if not self._request.skip_damaged:
-            raise DamagedError(
-                f"{topic}: {plural(len(damage), 'place')} in its segments cannot be read: {named}{more}",
-                hint="give the directory of another replica, or leave out what is damaged with --skip-damaged",
-            )
-        if any(
-            segment.scan.damaged_frames > DAMAGED_NAMED_AT_MOST for log in logs.values() for segment in log.segments
-        ):
-            raise DamagedError(
-                f"{topic}: a segment has more than {DAMAGED_NAMED_AT_MOST} damaged batches: {named}{more}",
-                hint="leave its file out of the directory, so that its whole range is left out",
-            )
-        self._notes(IngestNote("damaged", left_out(topic, f"{named}{more}", logs.values()), topic))
+    def _check_whole(self, topic: str, starts: Mapping[int, int]) -> None:
+        for text in lacking(topic, self.logs(topic), starts, skips=self._request.skip_damaged):
+            self._notes(IngestNote("damaged", text, topic))
 
     def _check_unused(self) -> None:
         for place in sorted(self._places):

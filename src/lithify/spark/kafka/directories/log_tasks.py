@@ -20,9 +20,9 @@ from lithify.columnar.segment.schema import PARTITION
 from lithify.errors import LithifyError
 from lithify.kafka_log.batches.frames import WholePart
 from lithify.kafka_log.committed import Committed
-from lithify.kafka_log.directories.described import reading
+from lithify.kafka_log.directories.described import reading, too_many_facts
 from lithify.kafka_log.directories.files import opened
-from lithify.kafka_log.segment_scan import ANY_OFFSETS, SegmentScan, scanned
+from lithify.kafka_log.segment_scan import ANY_OFFSETS, MOST_FACTS, SegmentScan, scanned
 from lithify.model.staged import StagedLog
 from lithify.ports.source import Copying
 from lithify.spark.kafka.copied_logs import RESULT, results_of, staged_by
@@ -93,12 +93,19 @@ def segment_file(
 def scans_of(
     session: SparkSession, files: Sequence[SegmentFile], stops: Callable[[], bool]
 ) -> Mapping[Path, SegmentScan]:
-    """Reads all files. Raises `InvalidInputError` for one that cannot be read, `StopAsked` once `stops()`."""
+    """Reads all files.
+
+    Raises `InvalidInputError` for one that cannot be read, `RefusedError` if they have more than fits into memory,
+    `StopAsked` once `stops()`.
+    """
 
     def scan() -> list[SegmentScan]:
         return done(session, files, _scanned, [file.size_bytes for file in files])
 
-    return {file.path: found for file, found in zip(files, stoppable(session, scan, stops), strict=True)}
+    scans = stoppable(session, scan, stops)
+    if sum(found.facts for found in scans) > MOST_FACTS:
+        raise too_many_facts(f"{len(scans)} segments have")
+    return {file.path: found for file, found in zip(files, scans, strict=True)}
 
 
 def done(

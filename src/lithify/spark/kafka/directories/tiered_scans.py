@@ -9,6 +9,7 @@ from pyspark.sql import SparkSession
 
 from lithify.kafka_log.directories.folders import LogFolder
 from lithify.kafka_log.directories.segment_names import OFFSETS
+from lithify.kafka_log.replicas import telling_replicas
 from lithify.kafka_log.scanned_log import ScannedLog, ScannedSegment
 from lithify.kafka_log.tiered_log import TieredLog, tiered_log
 from lithify.spark.kafka.directories.log_tasks import scans_of, segment_file
@@ -32,6 +33,9 @@ def with_tiered(
         )
     places = {folder.partition: folder for folder in folders}
     logs = {p: tiered_log(places[p], own, brokers.get(p)) for p, own in found.items()}
+    for partition, log in logs.items():
+        with telling_replicas(f"{places[partition].topic}-{partition}"):
+            log.check_end()
     return {p: log.together() for p, log in _without_overlaps(session, logs, stops).items()}
 
 
