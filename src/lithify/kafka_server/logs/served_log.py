@@ -79,7 +79,9 @@ class ServedLog:
             if end < len(starts) - 1 or left <= 0:
                 return found
         if offset < self.end:
-            found.append(memoryview(self._empty_batch(offset)))
+            empty = memoryview(self._empty_batch(offset))
+            if not found or len(empty) <= left:
+                found.append(empty)
         return found
 
     def offset_at(self, timestamp_ms: int) -> TimedOffset | None:
