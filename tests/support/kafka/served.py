@@ -103,8 +103,8 @@ def serving_kafka(
     coordinator: Coordinator | None = None
     if groups is not None:
         made = coordinator = Coordinator("lithify", Gateway(*address), groups, topics, lake.warehouse.clock, tell)
-    with ThreadPoolExecutor(8) as executor:
-        dispatch = Dispatch(Served(topics, made, logins, executor, lambda _error: None, coordinator))
+    with ThreadPoolExecutor(8) as executor, ThreadPoolExecutor(2) as large:
+        dispatch = Dispatch(Served(topics, made, logins, executor, large, lambda _error: None, coordinator))
         told = Connections(dispatch, lambda _all: None, lambda _client, reason: closed.append(reason), connections)
         serving = KafkaServing(taken, lambda: told, beside=coordinator or nullcontext())
         serving.start()

@@ -218,15 +218,15 @@ def test_errors(served: ServedTopics, lake: Warehouse, monkeypatch) -> None:
 def test_who_waits_is_told_once(served: ServedTopics, lake: Warehouse) -> None:
     told, others = Event(), Event()
     topic = served.topic("clicks")
-    served.subscribe(served.topic("shop.orders"), others.set)
-    served.subscribe(topic, told.set)
+    served.subscribe([served.topic("shop.orders")], others.set)
+    served.subscribe([topic], told.set)
     add(lake, CLICKS)
     assert not told.wait(0.3)  # the clock stands, so that the last look is new
     lake.clock.advance(LOOK_MS)
     assert told.wait(10) and not others.is_set()
     assert served.topic("clicks").log(0).end == 1
     late = Event()
-    served.subscribe(topic, late.set)
+    served.subscribe([topic], late.set)
     assert late.is_set()
 
 
@@ -236,16 +236,46 @@ def test_who_cannot_be_told_keeps_no_one_from_being_told(served: ServedTopics, l
     def closed() -> None:
         raise RuntimeError("Event loop is closed")
 
-    served.subscribe(topic, closed)
-    served.subscribe(topic, told.set)
+    served.subscribe([topic], closed)
+    served.subscribe([topic], told.set)
     add(lake, CLICKS)
     lake.clock.advance(LOOK_MS)
     assert served.topic("clicks").log(0).end == 1 and told.is_set()
 
 
+def test_many_wait_for_one_topic_without_being_asked_at_each_look(served: ServedTopics, lake: Warehouse, monkeypatch):
+    """Nor when others begin to wait, or end that."""
+    asked, topic, told = list[None](), served.topic("clicks"), list[int]()
+    is_current = served.is_current
+    monkeypatch.setattr(ServedTopics, "is_current", lambda _served, one: (asked.append(None), is_current(one))[1])
+    ends = [served.subscribe([topic], lambda number=number: told.append(number)) for number in range(1000)]
+    ends[7]()
+    served.look_for([CLICKS])
+    assert len(asked) < 1100 and told == []
+    add(lake, CLICKS)
+    lake.clock.advance(LOOK_MS)
+    served.look_for([CLICKS])
+    assert told == [number for number in range(1000) if number != 7]
+
+
+def test_who_waits_for_several_topics_is_told_of_each(served: ServedTopics, lake: Warehouse) -> None:
+    told = list[None]()
+    topics = [served.topic("clicks"), served.topic("shop.orders")]
+    unsubscribe = served.subscribe(topics, lambda: told.append(None))
+    add(lake, ORDERS)
+    lake.clock.advance(LOOK_MS)
+    served.load(["clicks", "shop.orders"])
+    assert len(told) == 1
+    unsubscribe()
+    add(lake, CLICKS)
+    lake.clock.advance(LOOK_MS)
+    served.load(["clicks", "shop.orders"])
+    assert len(told) == 1
+
+
 def test_who_waits_is_told_of_a_topic_that_is_gone(served: ServedTopics, lake: Warehouse) -> None:
     told = Event()
-    served.subscribe(served.topic("clicks"), told.set)
+    served.subscribe([served.topic("clicks")], told.set)
     lake.store.drop_topic(CLICKS)
     lake.clock.advance(LOOK_MS)
     assert told.wait(10) and served.topic("clicks") is None
@@ -253,7 +283,7 @@ def test_who_waits_is_told_of_a_topic_that_is_gone(served: ServedTopics, lake: W
 
 def test_nobody_looks_when_nobody_waits(served: ServedTopics, lake: Warehouse, calls: list[str]) -> None:
     told = Event()
-    unsubscribe = served.subscribe(served.topic("clicks"), told.set)
+    unsubscribe = served.subscribe([served.topic("clicks")], told.set)
     unsubscribe()
     unsubscribe()
     add(lake, CLICKS)
@@ -269,7 +299,7 @@ def test_a_look_that_fails_does_not_end_the_wait(served: ServedTopics, lake: War
         failed.set()
         raise WarehouseError("the catalog is away")
 
-    served.subscribe(served.topic("clicks"), told.set)
+    served.subscribe([served.topic("clicks")], told.set)
     monkeypatch.setattr(lake.store, "change_tokens", away)
     add(lake, CLICKS)
     lake.clock.advance(LOOK_MS)

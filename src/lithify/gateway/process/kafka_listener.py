@@ -35,8 +35,8 @@ from lithify.kafka_server.requests.context import Served
 from lithify.kafka_server.requests.dispatch import Dispatch
 from lithify.service.look.assessed_topic import SharedTopics
 
-THREADS = 16
-"""In which files are waited for."""
+THREADS, LARGE_THREADS = 16, 4
+"""In which files are waited for, and in which that is done for large requests."""
 CLOSED = "a connection of a Kafka client"
 """What events tell of at most once in ten minutes for each kind of reason."""
 FULL = "groups of Kafka's clients"
@@ -57,7 +57,7 @@ class KafkaListener:
 
     serving: KafkaServing
     topics: ServedTopics
-    executor: ThreadPoolExecutor
+    executors: tuple[ThreadPoolExecutor, ...]
     address: str
     """What clients are told to connect to."""
     listens: str
@@ -70,7 +70,8 @@ class KafkaListener:
     def close(self) -> None:
         self.serving.close()
         self.topics.close()
-        self.executor.shutdown(wait=False, cancel_futures=True)
+        for executor in self.executors:
+            executor.shutdown(wait=False, cancel_futures=True)
 
 
 def open_kafka(  # noqa: PLR0913 - what a gateway is started with, by name
@@ -102,18 +103,18 @@ def open_kafka(  # noqa: PLR0913 - what a gateway is started with, by name
     full = partial(_tell_full, reporter)
     groups = _coordinator(lake, url, Gateway(address.host, address.port), topics, full)
     cluster = _alone(lake, address) if groups is None else groups
-    executor = ThreadPoolExecutor(THREADS, "kafka-reads")
+    executors = ThreadPoolExecutor(THREADS, "kafka-reads"), ThreadPoolExecutor(LARGE_THREADS, "kafka-large")
 
     def begin() -> Connections:
         logins = kafka_logins(listening, tokens, strangers)
-        served = Served(topics, cluster, logins, executor, reporter.defect, groups)
+        served = Served(topics, cluster, logins, *executors, reporter.defect, groups)
         return Connections(Dispatch(served), partial(make_room, share=KafkaLoop.share), closed)
 
     tls = None if options.tls is None else server_context(options.tls)
     serving = KafkaServing(bound.socket, begin, KafkaLoop, tls, groups or nullcontext())
     warnings = (*listening.warnings, *map(str, topics.clashes()))
     listens = str(bound.address) if address == bound.address else f"{bound.address}; they connect to {address}"
-    return KafkaListener(serving, topics, executor, str(address), listens, warnings)
+    return KafkaListener(serving, topics, executors, str(address), listens, warnings)
 
 
 def _kind(reason: str) -> str:

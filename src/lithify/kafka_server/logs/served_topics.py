@@ -124,12 +124,13 @@ class ServedTopics:
         known = self._known.get(topic.name)
         return known is not None and isinstance(known.topic, ServedTopic) and known.topic.files is topic.files
 
-    def subscribe(self, topic: ServedTopic, changed: Callable[[], None]) -> Unsubscribe:
-        """Calls `changed` once, as soon as `topic` is not the newest version, is gone, or cannot be read.
+    def subscribe(self, topics: Collection[ServedTopic], changed: Callable[[], None]) -> Unsubscribe:
+        """Calls `changed` as soon as one of `topics` is not the newest version, is gone, or cannot be read.
 
-        It is called by another thread; by this one, if it is known already. Returns what ends that.
+        It is called once for each of them, by another thread; by this one, if it is known already. Returns what ends
+        that.
         """
-        return self._waiting.subscribe(topic, changed)
+        return self._waiting.subscribe(topics, changed)
 
     def close(self) -> None:
         self._waiting.close()

@@ -30,29 +30,33 @@ class Waiting:
 
     def __init__(self, looks: Looks) -> None:
         self._looks = looks
-        self._waiters: dict[TopicName, dict[int, tuple[ServedTopic, Callable[[], None]]]] = {}
+        self._waiters: dict[TopicName, dict[ServedTopic, dict[int, Callable[[], None]]]] = {}
+        """By topic, and by the version after which they wait for another one."""
         self._numbers = count()
         self._condition = Condition()
         self._thread: Thread | None = None
         self._is_closed = False
 
-    def subscribe(self, topic: ServedTopic, changed: Callable[[], None]) -> Unsubscribe:
+    def subscribe(self, topics: Collection[ServedTopic], changed: Callable[[], None]) -> Unsubscribe:
         number = next(self._numbers)
         with self._condition:
-            self._waiters.setdefault(topic.name, {})[number] = topic, changed
+            for topic in topics:
+                self._waiters.setdefault(topic.name, {}).setdefault(topic, {})[number] = changed
             if self._thread is None and not self._is_closed:
                 self._thread = Thread(target=self._look, name="lithify-kafka-looks", daemon=True)
                 self._thread.start()
-        self.tell(topic.name)
-        return lambda: self._unsubscribe(topic.name, number)
+        for topic in topics:
+            if not self._looks.is_current(topic):
+                self.tell(topic.name)
+        return lambda: self._unsubscribe(topics, number)
 
     def tell(self, name: TopicName) -> None:
         """Calls those who wait for a topic whose newest known version is another than theirs."""
         with self._condition:
-            waiters = self._waiters.get(name, {})
-            told = [number for number, (topic, _) in waiters.items() if not self._looks.is_current(topic)]
-            calls = [waiters.pop(number)[1] for number in told]
-            if not waiters:
+            versions = self._waiters.get(name, {})
+            old = [topic for topic in versions if not self._looks.is_current(topic)]
+            calls = [call for topic in old for call in versions.pop(topic).values()]
+            if not versions:
                 self._waiters.pop(name, None)
         for call in calls:
             with suppress(RuntimeError):  # of an event loop that was closed meanwhile
@@ -66,12 +70,16 @@ class Waiting:
         if thread is not None:
             thread.join(CLOSE_S)
 
-    def _unsubscribe(self, name: TopicName, number: int) -> None:
+    def _unsubscribe(self, topics: Collection[ServedTopic], number: int) -> None:
         with self._condition:
-            waiters = self._waiters.get(name, {})
-            waiters.pop(number, None)
-            if not waiters:
-                self._waiters.pop(name, None)
+            for topic in topics:
+                versions = self._waiters.get(topic.name, {})
+                waiters = versions.get(topic, {})
+                waiters.pop(number, None)
+                if not waiters:
+                    versions.pop(topic, None)
+                if not versions:
+                    self._waiters.pop(topic.name, None)
 
     def _look(self) -> None:
         while True:

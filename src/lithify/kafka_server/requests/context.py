@@ -91,12 +91,17 @@ class ClientSession:
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """What a listener serves. `executor` has the threads in which files and databases are waited for."""
+    """What a listener serves.
+
+    `executor` has the threads in which files and databases are waited for. `large` has those for large requests and
+    large answers; they are few, as each of them keeps all others from their work in Python.
+    """
 
     topics: ServedTopics
     cluster: Cluster
     logins: Logins
     executor: Executor
+    large: Executor
     failed: Callable[[LithifyError], None]
     """Gets why a topic or a log cannot be read, whose clients get an error code. Threads call it."""
     groups: Coordinator | None = None
@@ -111,6 +116,7 @@ class Context:
     session: ClientSession
     version: int
     client_id: str | None
+    executor: Executor
     looks: int
     """So many checks of the catalog had begun before it. One that it causes serves all of its topics."""
 
@@ -133,7 +139,7 @@ class Context:
 
     async def work(self, function: Callable[[], T]) -> T:
         """Runs what may wait on a thread."""
-        return await asyncio.get_running_loop().run_in_executor(self.served.executor, function)
+        return await asyncio.get_running_loop().run_in_executor(self.executor, function)
 
 
 Handler = Callable[[Context, dict[str, Any]], Awaitable[dict[str, Any] | None]]

@@ -1,9 +1,18 @@
-"""From a frame to its answer: who may ask, which handler answers, and what happens if it fails."""
+"""From a frame to its answer: who may ask, which handler answers, and what happens if it fails.
+
+    frame of more than 16 KiB     read on a thread, and its handler's work is done on one of those few
+    answer of more than 500 rows  written on a thread
+
+So the event loop of all connections does not wait for a request of a mebibyte, or for ten thousand topics. Those who
+ask for less do not wait for a thread behind them.
+"""
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final, TypeVar
 
 from lithify.errors.defects import as_lithify_error
 from lithify.kafka_protocol.codec import (
@@ -21,6 +30,12 @@ from lithify.kafka_server.requests.context import ClientSession, Context, LastAn
 from lithify.kafka_server.requests.login import check_again
 from lithify.kafka_server.requests.table import BEFORE_LOGIN, HANDLERS, versions
 
+T = TypeVar("T")
+
+LARGE_BYTES: Final = 2**14
+LARGE_ROWS: Final = 500
+_KEY_BYTES: Final = 2
+
 
 @dataclass(frozen=True, slots=True)
 class Dispatch:
@@ -34,8 +49,12 @@ class Dispatch:
 
     async def answer(self, session: ClientSession, frame: bytes) -> Answer | None:
         """The answer to a frame. Raises `ClosingError`."""
+        if not session.is_known and int.from_bytes(frame[:_KEY_BYTES], "big") not in BEFORE_LOGIN:
+            self.served.logins.failed(session.client[0])
+            raise ClosingError("it did not log in: clients need SASL, with a token as the password")
+        is_large = len(frame) > LARGE_BYTES
         try:
-            header, request = decode_request(frame)
+            header, request = await self._run(lambda: decode_request(frame), apart=is_large)
             self._check_version(header)
         except MalformedError as error:
             raise ClosingError(f"it sent what is not a request: {error}") from None
@@ -43,12 +62,17 @@ class Dispatch:
             return self._other_version(error)
         if header.api_key == API_VERSIONS:
             return _frame(header, answered(self._versions))
-        if not session.is_known and header.api_key not in BEFORE_LOGIN:
-            self.served.logins.failed(session.client[0])
-            raise ClosingError("it did not log in: clients need SASL, with a token as the password")
-        context = Context(self.served, session, header.version, header.client_id, self.served.topics.begun)
+        executor = self.served.large if is_large else self.served.executor
+        looks = self.served.topics.begun
+        context = Context(self.served, session, header.version, header.client_id, executor, looks)
         body = await self._handled(context, header, request)
-        return None if body is None else _frame(header, body)
+        return None if body is None else await self._run(lambda: _frame(header, body), apart=has_many_rows(body))
+
+    async def _run(self, function: Callable[[], T], *, apart: bool) -> T:
+        """Runs it here, or on a thread."""
+        if not apart:
+            return function()
+        return await asyncio.get_running_loop().run_in_executor(self.served.large, function)
 
     def _check_version(self, header: RequestHeader) -> None:
         """The table may have more than is answered."""
@@ -74,6 +98,18 @@ class Dispatch:
             raise ClosingError(str(error), _frame(header, error.answer)) from None
         except Exception as error:
             raise ClosingError(str(as_lithify_error(error, f"the answer to {apis()[header.api_key].name}"))) from error
+
+
+def has_many_rows(body: dict[str, Any]) -> bool:
+    """Whether it takes long to write an answer. That is known before all of it is counted."""
+    rows, left = 0, [body]
+    while left:
+        lists = [value for value in left.pop().values() if isinstance(value, list)]
+        rows += sum(map(len, lists))
+        if rows > LARGE_ROWS:
+            return True
+        left += [row for one in lists for row in one if isinstance(row, dict)]
+    return False
 
 
 def _frame(header: RequestHeader, body: dict[str, Any]) -> Answer:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -83,14 +82,14 @@ async def _changed(context: Context, topics: Sequence[ServedTopic], seconds: flo
     def tell() -> None:
         loop.call_soon_threadsafe(changed.set)
 
-    with ExitStack() as subscriptions:
-        for topic in topics:
-            subscriptions.callback(context.topics.subscribe(topic, tell))
-        try:
-            async with asyncio.timeout(seconds):
-                await changed.wait()
-        except TimeoutError:
-            return
+    unsubscribe = context.topics.subscribe(topics, tell)
+    try:
+        async with asyncio.timeout(seconds):
+            await changed.wait()
+    except TimeoutError:
+        return
+    finally:
+        unsubscribe()
 
 
 def _gathered(context: Context, request: dict[str, Any]) -> _Gathered:

@@ -16,7 +16,11 @@ async def produce(context: Context, request: dict[str, Any]) -> dict[str, Any]:
     """Refuses each partition. Raises `ClosingError` to a client that expects no answer, as a broker does."""
     if request["acks"] == 0:
         raise ClosingError("it produces without waiting for an answer, and nothing is taken here")
-    responses = [
+    return {"responses": await context.work(lambda: _refused(request))}
+
+
+def _refused(request: dict[str, Any]) -> list[dict[str, Any]]:
+    return [
         {
             **{name: topic[name] for name in ("name", "topic_id") if name in topic},
             "partition_responses": [
@@ -26,4 +30,3 @@ async def produce(context: Context, request: dict[str, Any]) -> dict[str, Any]:
         }
         for topic in request["topic_data"]
     ]
-    return {"responses": responses}

@@ -17,24 +17,16 @@ NO_OFFSET = Committed(-1, -1)
 
 async def offset_commit(context: Context, request: dict[str, Any]) -> dict[str, Any]:
     """Offsets of a member, or of anyone while the group has no members."""
-    commits = {
-        (topic["name"], one["partition_index"]): Commit(
-            one["committed_offset"], one.get("committed_leader_epoch", -1), one["committed_metadata"] or ""
-        )
-        for topic in request["topics"]
-        for one in topic["partitions"]
-    }
     member = (
         request.get("member_id", ""),
         request.get("group_instance_id"),
         request.get("generation_id_or_member_epoch", -1),
     )
-    refused = await context.work(lambda: _refused(context, commits))
-    allowed = {place: commit for place, commit in commits.items() if place not in refused}
+    allowed, refused = await context.work(lambda: _to_commit(context, request))
     codes: dict[Place, Code] = dict.fromkeys(allowed, Code.COORDINATOR_NOT_AVAILABLE)
     if context.coordinator is not None:
         codes = await context.coordinator.commit(request["group_id"], member, allowed, context.caller.token_id)
-    return {"topics": _by_topic({**codes, **refused})}
+    return {"topics": await context.work(lambda: _by_topic({**codes, **refused}))}
 
 
 async def offset_fetch(context: Context, request: dict[str, Any]) -> dict[str, Any]:
@@ -59,6 +51,19 @@ async def offset_delete(context: Context, request: dict[str, Any]) -> dict[str, 
     if isinstance(result, Code):
         return {"error_code": result}
     return {"topics": _by_topic({**result, **refused})}
+
+
+def _to_commit(context: Context, request: dict[str, Any]) -> tuple[dict[Place, Commit], dict[Place, Code]]:
+    """The offsets that are asked for, and which of them are refused."""
+    commits = {
+        (topic["name"], one["partition_index"]): Commit(
+            one["committed_offset"], one.get("committed_leader_epoch", -1), one["committed_metadata"] or ""
+        )
+        for topic in request["topics"]
+        for one in topic["partitions"]
+    }
+    refused = _refused(context, commits)
+    return {place: commit for place, commit in commits.items() if place not in refused}, refused
 
 
 async def _fetched(context: Context, groups: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
