@@ -66,7 +66,11 @@ class Dispatch:
         looks = self.served.topics.begun
         context = Context(self.served, session, header.version, header.client_id, executor, looks)
         body = await self._handled(context, header, request)
-        return None if body is None else await self._run(lambda: _frame(header, body), apart=has_many_rows(body))
+        if body is None:
+            return None
+        apart, held = is_large or has_many_rows(body), [request, body]
+        del request, body  # hundreds of thousands of values, which take long to free: that is done on the thread too
+        return await self._run(lambda: _written(header, held), apart=apart)
 
     async def _run(self, function: Callable[[], T], *, apart: bool) -> T:
         """Runs it here, or on a thread."""
@@ -110,6 +114,13 @@ def has_many_rows(body: dict[str, Any]) -> bool:
             return True
         left += [row for one in lists for row in one if isinstance(row, dict)]
     return False
+
+
+def _written(header: RequestHeader, held: list[dict[str, Any]]) -> Answer:
+    """The frame of an answer, which comes last and is not held any more."""
+    answer = _frame(header, held[-1])
+    held.clear()
+    return answer
 
 
 def _frame(header: RequestHeader, body: dict[str, Any]) -> Answer:
