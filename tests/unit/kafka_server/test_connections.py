@@ -74,7 +74,7 @@ def framed(data: bytes) -> bytes:
 
 
 def no_limit(_connections):
-    pass
+    return ()
 
 
 @contextmanager
@@ -237,12 +237,16 @@ def test_a_client_that_reads_slowly_gets_all(listener):
 
 def test_more_connections_than_allowed_close_one():
     def at_most_two(connections):
-        while len(connections) > 2:
-            min((one for one in connections if one.is_strange), key=lambda one: one.strange_since_s).give_up()
+        if len(connections) <= 2:
+            return []
+        oldest = min((one for one in connections if one.is_strange), key=lambda one: one.strange_since_s)
+        oldest.give_up()
+        return [oldest]
 
     with listening(Words(Known(is_known=False)), at_most_two) as one:
         first, second, third = (one.client() for _ in range(3))
         assert first.is_closed()
+        assert one.closed == ["there were more than 2 connections, and it was idle"]
         for client in (second, third):
             client.sock.sendall(framed(b"here"))
             assert client.frame() == b"here"
@@ -257,3 +261,28 @@ def test_the_end_of_the_server_closes_all():
         assert client.frame() == b"here"
     assert client.is_closed()
     client.close()
+
+
+def test_requests_that_take_too_much_memory_together_close_the_largest(monkeypatch):
+    monkeypatch.setattr(connection, "HELD_BYTES", 50_000)
+    with listening(Words()) as one, one.client() as large, one.client() as small:
+        large.sock.sendall(struct.pack(">i", 100_000) + bytes(40_000))
+        wait_until(lambda: one.connections and one.connections[0].held_bytes == 40_004, "it is not counted", 10)
+        small.sock.sendall(struct.pack(">i", 100_000) + bytes(20_000))
+        assert large.is_closed()
+        assert one.connections[0].held_bytes == 20_004
+        assert [reason.split(",")[1] for reason in one.closed] == [" and its was the largest"]
+        small.sock.sendall(bytes(10_000))
+        with one.client() as other:
+            other.sock.sendall(framed(b"here") * 3)
+            assert [other.frame() for _ in range(3)] == [b"here"] * 3
+        small.close()
+        wait_until(lambda: one.connections[0].held_bytes == 0, "counted for ever", 10)
+
+
+def test_a_request_counts_until_it_is_answered(listener):
+    with listener.client() as client:
+        client.sock.sendall(framed(b"wait"))
+        wait_until(lambda: listener.words.waits == 1, "it does not wait", 10)
+        assert listener.connections[0].held_bytes == 8
+    wait_until(lambda: listener.connections[0].held_bytes == 0, "counted for ever", 10)

@@ -4,8 +4,9 @@
     no TLS handshake within 10 s               closed
     no request within 15 s after an answer     closed; what is left of the answer has a second more for each 64 KiB
     2,000 connections, or half of the files
-    that the process may have open             one more closes the one that has had no request of a known caller for
-                                               longest: it is idle, in its handshake, or takes what anyone may have
+    that the process may have open             one more closes some that are idle, in their handshake, or take what
+                                               anyone may have: of the address with most of them, those that have had no
+                                               request of a known caller for longest
     a client that reads nothing for 60 s       the kernel closes the connection
 
 uvicorn bounds none of these. Its own `limit_concurrency` would let idle connections keep all others away.
@@ -15,9 +16,9 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from functools import partial
+from collections.abc import Sequence
 from resource import RLIM_INFINITY, RLIMIT_NOFILE, getrlimit
-from typing import Any
+from typing import Any, Final
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
@@ -29,6 +30,8 @@ from lithify.gateway.listening.tls import TlsFiles
 
 HEAD_S, UNREAD_S, KEEP_ALIVE_S = 10.0, 60, 15
 CONNECTIONS_AT_MOST = 2_000
+SPARE: Final = 32
+"""One in so many connections is closed beside those that have to be."""
 ACCEPTED_AT_ONCE = 128
 """Before any of them is closed."""
 HEAD_BYTES = 32 * 1024
@@ -52,7 +55,7 @@ class BoundedProtocol(H11Protocol):
             connected.setsockopt(socket.IPPROTO_TCP, _USER_TIMEOUT, UNREAD_S * 1000)
         self.strange_since_s = self.loop.time()
         self._await_head()
-        make_room(self.connections)
+        self.make_room()
 
     def data_received(self, data: bytes) -> None:
         """Bytes of a head, which do not lengthen the wait for it, or of a body."""
@@ -72,6 +75,15 @@ class BoundedProtocol(H11Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._forget()
         super().connection_lost(exc)
+
+    def make_room(self) -> None:
+        """Closes some if there are too many."""
+        make_room(self.connections)
+
+    @property
+    def host(self) -> str:
+        """The address of the client."""
+        return "" if self.client is None else self.client[0]
 
     @property
     def is_strange(self) -> bool:
@@ -109,11 +121,24 @@ def connections_at_most(share: int = 2) -> int:
     return CONNECTIONS_AT_MOST if files == RLIM_INFINITY else min(CONNECTIONS_AT_MOST, files // share)
 
 
-def make_room(connections: set[Any], share: int = 2) -> None:
-    """Closes some if there are too many: the newest only if all others are at requests of known callers."""
-    while len(connections) > connections_at_most(share):
-        strange = (one for one in connections if one.is_strange)
-        min(strange, key=lambda one: one.strange_since_s).give_up()
+def make_room(connections: set[Any], share: int = 2) -> Sequence[Any]:
+    """Closes some if there are too many, and returns them: the newest only if others are at requests of known callers.
+
+    Who connects from one address, however often, closes none of another one that has fewer connections. Some more are
+    closed than have to be, so that not each new one is compared with all others.
+    """
+    most = connections_at_most(share)
+    if (over := len(connections) - most) <= 0:
+        return ()
+    by_host: dict[str, list[Any]] = {}
+    for one in sorted((one for one in connections if one.is_strange), key=lambda one: -one.strange_since_s):
+        by_host.setdefault(one.host, []).append(one)
+    ranked = [(-rank, one.strange_since_s, one) for ones in by_host.values() for rank, one in enumerate(ones)]
+    ranked.sort(key=lambda of: of[:2])
+    gone = [one for *_, one in ranked[: over + min(most // SPARE, (len(ranked) - over) // 2)]]
+    for one in gone:
+        one.give_up()
+    return gone
 
 
 class ServingLoop(asyncio.SelectorEventLoop):
@@ -123,12 +148,13 @@ class ServingLoop(asyncio.SelectorEventLoop):
     """One in so many files of the process may be a connection."""
 
     async def create_server(self, *args: Any, **more: Any) -> asyncio.Server:
-        """As always, with less time for a handshake."""
+        """As always, with less time for a handshake, and more clients that wait to be accepted."""
+        more.setdefault("backlog", max(1, connections_at_most(self.share) // 4))
         create: Any = super().create_server
         context = more.pop("ssl", None)
         if context is not None:
             made, *rest = args
-            args = (lambda: Handshake(made(), context, HEAD_S, partial(make_room, share=self.share)), *rest)
+            args = (lambda: Handshake(made(), context, HEAD_S), *rest)
         server: asyncio.Server = await create(*args, **more)
         return server
 

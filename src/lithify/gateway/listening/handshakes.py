@@ -6,14 +6,12 @@ accepted ─► counted ─► handshake ─► the protocol of HTTP, counted in
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from contextlib import suppress
 from ssl import SSLContext
 from typing import Any
 
 TAKEN_S = 300.0
 """For what is left of an answer when the connection is to be closed. Most have less, by the size of that."""
-MakeRoom = Callable[[set[Any]], None]
 
 
 class Handshake(asyncio.Protocol):
@@ -21,8 +19,8 @@ class Handshake(asyncio.Protocol):
 
     is_strange = True
 
-    def __init__(self, http: Any, context: SSLContext, within_s: float, make_room: MakeRoom) -> None:
-        self._http, self._context, self._within_s, self._make_room = http, context, within_s, make_room
+    def __init__(self, http: Any, context: SSLContext, within_s: float) -> None:
+        self._http, self._context, self._within_s = http, context, within_s
         self._loop = asyncio.get_running_loop()
         self.strange_since_s = self._loop.time()
         self._early = bytearray()
@@ -34,7 +32,13 @@ class Handshake(asyncio.Protocol):
         self._transport.pause_reading()
         self._http.connections.add(self)
         self._task = self._loop.create_task(self._shaken())
-        self._make_room(self._http.connections)
+        self._http.make_room()
+
+    @property
+    def host(self) -> str:
+        """The address of the client."""
+        peer = self._transport.get_extra_info("peername")
+        return str(peer[0]) if peer else ""
 
     def data_received(self, data: bytes) -> None:
         self._early += data

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -16,6 +17,7 @@ from lithify.gateway.access.hosts import AllowedHosts
 from lithify.gateway.listening.bound import BoundSocket, bind
 from lithify.gateway.listening.guarded import gateway_tokens, guarded, strangers_at
 from lithify.gateway.listening.listen import Protection, may_listen
+from lithify.gateway.listening.open_files import allow_files
 from lithify.gateway.listening.tls import checked_tls
 from lithify.gateway.process.audited import open_audit
 from lithify.gateway.process.daemon import GatewayDaemon
@@ -44,6 +46,7 @@ def open_gateway(lake: Lake, options: GatewayOptions, **cleaner: Any) -> Gateway
     Raises `UnusableEnvironmentError` for an address in use, `RefusedError` where it may not listen, and what
     `Lake.cleaner` raises.
     """
+    told = allow_files()
     with ExitStack() as taken:
         bound = bind(options.address, option="--listen")
         taken.callback(bound.socket.close)
@@ -52,7 +55,7 @@ def open_gateway(lake: Lake, options: GatewayOptions, **cleaner: Any) -> Gateway
             taken.callback(kafka.socket.close)
         daemon = _opened(lake, options, bound, kafka, **cleaner)
         taken.pop_all()
-        return daemon
+        return replace(daemon, warnings=daemon.warnings + told)
 
 
 def _opened(

@@ -11,6 +11,8 @@ no request for 10 min                                                         cl
 an answer that is not taken within 60 s and a second for each 64 KiB          closed
 bytes that no client acknowledges for 60 s                                    closed by the kernel
 answers of more than 512 MiB, all together, that are not taken                the oldest is closed
+requests of more than 64 MiB, all together, half there or not answered yet    the largest is closed
+more connections than may be                                                  those that are idle, for others
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from math import inf
 from typing import Any, Final
@@ -26,7 +28,8 @@ from typing import Any, Final
 from lithify.errors.defects import as_lithify_error
 from lithify.kafka_server.connections.answering import Answer, Answering, ClosingError, Session
 
-FRAME_BYTES, STRANGE_FRAME_BYTES, AHEAD_BYTES, UNSENT_BYTES = 2**20, 2**16, 2**16, 2**29
+FRAME_BYTES, STRANGE_FRAME_BYTES, AHEAD_BYTES = 2**20, 2**16, 2**16
+UNSENT_BYTES, HELD_BYTES = 2**29, 2**26
 FRAME_S, IDLE_S, UNREAD_S, LEAST_RATE = 30.0, 600.0, 60, 2**16
 _LENGTH_BYTES: Final = 4
 _TLS: Final = b"\x16\x03"
@@ -41,12 +44,15 @@ class Connections:
     """All connections of a listener. `make_room` closes some if there are too many; `closed` gets why one was."""
 
     answering: Answering
-    make_room: Callable[[set[Any]], None]
+    make_room: Callable[[set[Any]], Sequence[Any]]
+    """Returns those that it has closed."""
     closed: Callable[[str, str], None]
     """Gets the address of a client, and the reason."""
     all: set[Any] = field(default_factory=set)
     unsent_bytes: int = 0
     """Of all answers, which hold batches in memory."""
+    held_bytes: int = 0
+    """Of all requests, which take twelve times as much once they are read."""
 
     def close_late(self, now_s: float) -> None:
         """Closes those that have waited for too long."""
@@ -59,9 +65,19 @@ class Connections:
             sending = [one for one in self.all if isinstance(one, Connection) and one.sends]
             min(sending, key=lambda one: one.strange_since_s).give_up()
 
+    def close_large(self) -> None:
+        """Closes those whose requests are largest, if all of them together are too much."""
+        while self.held_bytes > HELD_BYTES:
+            largest = max((one for one in self.all if isinstance(one, Connection)), key=lambda one: one.held_bytes)
+            self.closed(largest.host, f"requests of {self.held_bytes} bytes are under way, and its was the largest")
+            largest.give_up()
+
 
 class Connection(asyncio.Protocol):
-    """The protocol of one connection. `connections`, `is_strange` and `give_up` are also what a TLS handshake needs."""
+    """The protocol of one connection.
+
+    `connections`, `host`, `make_room`, `is_strange` and `give_up` are also what a TLS handshake needs.
+    """
 
     def __init__(self, of: Connections) -> None:
         self._of, self.connections = of, of.all
@@ -70,7 +86,7 @@ class Connection(asyncio.Protocol):
         self._received = bytearray()
         self._unsent: deque[Any] = deque()
         self._is_full = self._is_last = False
-        self._late_bytes = 0
+        self._late_bytes = self._asked_bytes = 0
         self._task: asyncio.Task[None] | None = None
 
     def connection_made(self, transport: Any) -> None:
@@ -86,13 +102,17 @@ class Connection(asyncio.Protocol):
         self._login_by_s = self.strange_since_s + FRAME_S
         self._wait(FRAME_S)
         self.connections.add(self)
-        self._of.make_room(self.connections)
+        self.make_room()
 
     def data_received(self, data: bytes) -> None:
         """Bytes of a request, or of several."""
+        if self not in self.connections:  # given up
+            return
         if not self._received and self._is_idle:
             self._wait(FRAME_S)
         self._received += data
+        self._of.held_bytes += len(data)
+        self._of.close_large()
         if self._is_idle:
             self._next()
         elif len(self._received) > AHEAD_BYTES:
@@ -114,6 +134,22 @@ class Connection(asyncio.Protocol):
         if self._task is not None:
             self._task.cancel()
 
+    def make_room(self) -> None:
+        """Closes some if there are too many."""
+        if gone := self._of.make_room(self.connections):
+            most = len(self.connections) + len(gone) - 1
+            self._of.closed(gone[0].host, f"there were more than {most} connections, and it was idle")
+
+    @property
+    def host(self) -> str:
+        """The address of the client."""
+        return str(self._client[0])
+
+    @property
+    def held_bytes(self) -> int:
+        """Of its requests."""
+        return len(self._received) + self._asked_bytes
+
     @property
     def is_strange(self) -> bool:
         """Whether no request of a known client is under way."""
@@ -132,8 +168,10 @@ class Connection(asyncio.Protocol):
 
     def _drop(self) -> None:
         self._of.unsent_bytes -= sum(map(len, self._unsent)) + self._late_bytes
-        self._late_bytes = 0
+        self._of.held_bytes -= self.held_bytes
+        self._late_bytes = self._asked_bytes = 0
         self._unsent.clear()
+        self._received.clear()
 
     @property
     def _is_idle(self) -> bool:
@@ -157,6 +195,7 @@ class Connection(asyncio.Protocol):
             return
         frame = bytes(self._received[_LENGTH_BYTES:end])
         del self._received[:end]
+        self._asked_bytes = end
         self.due_s = inf
         self._task = self._loop.create_task(self._answer(frame))
 
@@ -174,13 +213,15 @@ class Connection(asyncio.Protocol):
             self._end(str(as_lithify_error(error, "a request of a Kafka client")))
             return
         self._task = None
+        self._of.held_bytes -= self._asked_bytes
+        self._asked_bytes = 0
         if self._session.is_known:
             self.strange_since_s = self._loop.time()
         self._begin_sending(answer or [])
 
     def _end(self, reason: str, last: Answer | None = None) -> None:
         """Closes it once `last` is sent."""
-        self._of.closed(str(self._client[0]), reason)
+        self._of.closed(self.host, reason)
         self._task, self._is_last = None, True
         self._transport.pause_reading()
         self._begin_sending(last or [])
