@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from kafka import KafkaConsumer
-from kafka import TopicPartition as Partition
 
 import lithify
+from kafka import KafkaConsumer
+from kafka import TopicPartition as Partition
 from lithify import Record
 from support.engines.kernel import compact_without_spark
 from support.kafka.readers import (

@@ -13,13 +13,12 @@ from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaExcepti
 from confluent_kafka.admin import AdminClient
 
 import lithify
+from kafka import KafkaConsumer
 from lithify import Lake, Record
-from lithify.api.wiring import groups_of
-from lithify.api.wiring.shared_place import kafka_gateways_of
 from lithify.kafka_server.groups.ranking import Gateway, heaviest
-from lithify.kafka_server.groups.seat import BEAT_S, Shared
+from lithify.kafka_server.groups.seat import BEAT_S
 from support.kafka.broker import QUIET
-from support.kafka.served import Everyone, OpenLogins, ServedLake, serving_kafka
+from support.kafka.served import ServedLake, serving_groups
 
 NAME, GROUP, PARTITIONS, WAIT_S = "shop.orders", "billing", 4, 60.0
 PROTOCOLS = pytest.mark.parametrize("protocol", ["classic", "consumer"])
@@ -34,14 +33,7 @@ def lake(tmp_path: Path) -> Lake:
 
 @pytest.fixture
 def served(lake: Lake) -> Iterator[ServedLake]:
-    with serving(lake) as one:
-        yield one
-
-
-@contextmanager
-def serving(lake: Lake) -> Iterator[ServedLake]:
-    shared = Shared(groups_of(lake.warehouse, None, makes=True), kafka_gateways_of(lake.warehouse, None))
-    with serving_kafka(lake, OpenLogins(Everyone(roles=None)), groups=shared) as one:
+    with serving_groups(lake) as one:
         yield one
 
 
@@ -106,6 +98,32 @@ def test_members_share_partitions_and_positions_are_the_lake_s(protocol: str, se
         wait_until(lambda: len(first.assignment()) == PARTITIONS, first)
 
 
+def test_members_of_kafka_python_share_partitions_and_positions_are_the_lake_s(served: ServedLake, lake: Lake) -> None:
+    first, second = (
+        KafkaConsumer(
+            NAME,
+            bootstrap_servers=served.bootstrap,
+            group_id=GROUP,
+            auto_offset_reset="earliest",
+            enable_auto_commit=False,
+            heartbeat_interval_ms=500,
+        )
+        for _ in range(2)
+    )
+    values, until_s = list[int](), time.monotonic() + WAIT_S
+    while len(values) < 40 or not len(first.assignment()) == len(second.assignment()) == 2:
+        assert time.monotonic() < until_s
+        for consumer in (first, second):
+            found = [int(one.value) for records in consumer.poll(timeout_ms=100).values() for one in records]
+            values += found
+            if found:
+                consumer.commit()
+    assert {*values} == {*range(40)}
+    second.close()
+    first.close()
+    assert positions(lake) == [10] * PARTITIONS
+
+
 def test_positions_are_reset_once_nobody_reads(served: ServedLake, lake: Lake) -> None:
     with member("classic", served.address) as first:
         read(40, first)
@@ -128,8 +146,8 @@ def reset(lake: Lake) -> bool:
 def test_another_gateway_takes_a_group_over(protocol: str, lake: Lake) -> None:
     with ExitStack() as first, ExitStack() as second:
         stacks = {
-            first.enter_context(serving(lake)).address: first,
-            second.enter_context(serving(lake)).address: second,
+            first.enter_context(serving_groups(lake)).address: first,
+            second.enter_context(serving_groups(lake)).address: second,
         }
         time.sleep(2 * BEAT_S)  # until both know that there are two
         with member(protocol, *stacks) as consumer:

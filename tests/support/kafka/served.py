@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lithify.api.lake import Lake
+from lithify.api.wiring import groups_of
+from lithify.api.wiring.shared_place import kafka_gateways_of
 from lithify.kafka_server.connections.connection import Connections
 from lithify.kafka_server.connections.serving import KafkaServing
 from lithify.kafka_server.groups.coordinator import Coordinator
@@ -113,3 +115,11 @@ def serving_kafka(
         finally:
             serving.close()
             topics.close()
+
+
+@contextmanager
+def serving_groups(lake: Lake) -> Iterator[ServedLake]:
+    """With groups, in the database beside the catalog. Anybody may do all."""
+    shared = Shared(groups_of(lake.warehouse, None, makes=True), kafka_gateways_of(lake.warehouse, None))
+    with serving_kafka(lake, OpenLogins(Everyone(roles=None)), groups=shared) as one:
+        yield one
