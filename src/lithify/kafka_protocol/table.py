@@ -79,10 +79,7 @@ def apis() -> Mapping[int, Api]:
 @cache
 def record_kinds() -> Mapping[int, RecordKind]:
     """All kinds of metadata records that are read, by their numbers."""
-    return {
-        number: RecordKind(row["name"], *row["versions"], tuple(map(_field, row["fields"])))
-        for number, row in _rows("metadata.json").items()
-    }
+    return {number: _kind(row) for number, row in _rows("metadata.json").items()}
 
 
 def _rows(name: str) -> Mapping[int, Any]:
@@ -94,6 +91,11 @@ def _api(key: int, row: Mapping[str, Any]) -> Api:
     first, last = row["versions"]
     request, response = (tuple(map(_field, row[name])) for name in ("request", "response"))
     return Api(key, row["name"], first, last, row["flexible"], request, response)
+
+
+def _kind(row: Mapping[str, Any]) -> RecordKind:
+    first, last = row["versions"]
+    return RecordKind(row["name"], first, last, tuple(map(_field, row["fields"])))
 
 
 def _field(row: list[Any]) -> Field:

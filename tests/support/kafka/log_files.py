@@ -25,6 +25,7 @@ from lithify.kafka_log.batches.header import DELETE_HORIZON, HEADER_BYTES, MAGIC
 from lithify.kafka_log.batches.legacy import LegacyRecord
 from lithify.kafka_log.cleaning.segment_keys import KeysOfFile, ordinal_starts
 from lithify.kafka_log.committed import Committed
+from lithify.kafka_log.directories.checkpoints import META_PROPERTIES
 from lithify.kafka_log.directories.folders import CLEAN_SHUTDOWN
 from lithify.kafka_log.segment_scan import scanned
 from lithify.kafka_log.transactions import transactions_of
@@ -171,6 +172,7 @@ def write_stage(root: Path, topic: str, case: Mapping[str, Any], stage: Mapping[
     folder = root / f"{topic}-0"
     folder.mkdir(parents=True)
     (root / CLEAN_SHUTDOWN).touch()
+    (root / META_PROPERTIES).write_text("version=1\ncluster.id=c\nnode.id=1\n")
     write_log(root, a_topic(topic), a_setting(topic, "cleanup.policy", "compact"))
     known, there = {r["offset"]: r for r in case["records"]}, set(stage["read_uncommitted"])
     for segment in stage["segments"]:

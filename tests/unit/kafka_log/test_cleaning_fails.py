@@ -4,18 +4,27 @@ from __future__ import annotations
 
 import errno
 import json
+import os
+import shutil
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from lithify.api.kafka_files.cleaning import clean_log_directory
+from lithify.errors import RefusedError
 from lithify.kafka_log.cleaning import group_cleaner
 from lithify.kafka_log.cleaning.directory_cleaner import DirectoryCleaner
 from lithify.kafka_log.cleaning.log_round import CleanRequest
+from lithify.kafka_log.cleaning.producers import LastBatch, active_producers
 from lithify.kafka_log.cleaning.swapping import FolderFiles
+from lithify.kafka_log.directories.checkpoints import offsets_in
 from lithify.reports.rounds.cleaned_logs import CleanedLog
-from support.kafka.log_files import TasksHere, latest_in, write_stage
+from support.kafka.batches import batch
+from support.kafka.log_files import TasksHere, batches_in, latest_in, write_stage
+from support.servers.disks import NOBODY, an_open_folder, read_only
 
 CASE = json.loads((Path(__file__).parents[2] / "kafka_cases" / "data" / "fuzz_txn_11.json").read_text())
 NOW_MS = CASE["after_round_3"]["round_now_ms"]
@@ -75,3 +84,101 @@ def test_a_swap_that_fails_is_told_as_a_change(folder: Path) -> None:
     log = clean(folder, files=BrokenFiles)
     assert log.error is not None and log.changed
     assert clean(folder).changed and latest_in(folder) == latest
+
+
+def test_a_log_without_a_replication_checkpoint(folder: Path) -> None:
+    """It would look as if nothing were dirty; where nothing can be, nothing is said."""
+    checkpoint = folder.parent / "replication-offset-checkpoint"
+    for text in (None, "0\n0\n", "0\n1\nu 0 5\n"):
+        checkpoint.unlink() if text is None else checkpoint.write_text(text)
+        log = clean(folder)
+        assert log.error_code == "Refused" and f"no entry in {checkpoint} says which" in str(log.error)
+        assert "start the broker and stop it in order" in str(log.error)
+    for path in sorted(folder.glob("*.log"))[1:]:
+        path.unlink()
+    assert clean(folder).error is None
+
+
+def test_a_segment_of_more_offsets_than_a_broker_has_for_one(folder: Path) -> None:
+    """Positions of its records would be those of the next segment."""
+    *_, last, active = sorted(folder.glob("*.log"))
+    far = int(last.stem) + 2**32
+    last.write_bytes(last.read_bytes() + batch(far, b"x"))
+    (folder / f"{far + 1:020}.log").write_bytes(batch(far + 1, b"y"))
+    active.unlink()
+    (folder.parent / "replication-offset-checkpoint").write_text(f"0\n1\nt 0 {far + 2}\n")
+    before = files_in(folder)
+    log = clean(folder)
+    assert log.error_code == "Refused" and f"{last}: its offsets are further apart than" in str(log.error)
+    assert files_in(folder) == before
+
+
+def test_a_dry_run_needs_no_right_to_write(tmp_path: Path) -> None:
+    """Nor is it the owner's, and it leaves not even a lock."""
+    with an_open_folder() as place, tempfile.TemporaryDirectory() as scratch:
+        folder = write_stage(place / "data", "t", CASE, CASE["before_round_3"])
+        names = sorted(folder.parent.rglob("*"))
+        Path(scratch).chmod(0o777)
+        request = CleanRequest(folder.parent, ["t"], CONFIG, lambda: NOW_MS, dry_run=True)
+        with read_only(folder.parent):
+            (log,) = DirectoryCleaner(TasksHere(Path(scratch)), request).clean().logs
+        assert log.error is None and log.records_out < log.records_in
+        assert sorted(folder.parent.rglob("*")) == names
+
+
+def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
+    with an_open_folder() as place, tempfile.TemporaryDirectory() as scratch:
+        folder = write_stage(place / "data", "t", CASE, CASE["before_round_3"])
+        before = files_in(folder)
+        Path(scratch).chmod(0o777)
+        if os.geteuid() == 0:
+            os.chown(folder.parent, NOBODY, NOBODY)
+        request = CleanRequest(folder.parent, ["t"], CONFIG, lambda: NOW_MS)
+        with read_only(folder):
+            (log,) = DirectoryCleaner(TasksHere(Path(scratch)), request).clean().logs
+        assert log.error_code == "InvalidInput" and not log.changed
+        assert "Permission denied" in str(log.error) and "able to read and write there" in str(log.error)
+        assert files_in(folder) == before
+
+
+def test_each_log_has_a_clock_of_its_own(folder: Path) -> None:
+    """A tombstone of the last log of many stays as long after its round as one of the first."""
+    shutil.copytree(folder, folder.parent / "t-1")
+    for name in ("replication", "recovery-point", "cleaner"):
+        path = folder.parent / f"{name}-offset-checkpoint"
+        offset = offsets_in(path.read_text())["t", 0]
+        path.write_text(f"0\n2\nt 0 {offset}\nt 1 {offset}\n")
+    times = iter([NOW_MS, NOW_MS + 5000])
+    request = CleanRequest(folder.parent, ["t"], CONFIG, lambda: next(times))
+    assert not DirectoryCleaner(TasksHere(folder.parents[1] / "scratch"), request).clean().failed
+    earlier, later = (horizons(path) for path in (folder, folder.parent / "t-1"))
+    assert max(later) == max(earlier) + 5000
+
+
+def horizons(folder: Path) -> set[int]:
+    return {one.get("delete_horizon_ms", 0) for path in folder.glob("*.log") for one in batches_in(path)}
+
+
+def test_how_long_a_producer_is_known() -> None:
+    """Its last batch stays until it has been silent for so long."""
+    last = {7: LastBatch(0, 5, 1000)}
+    assert active_producers([last], 999) == last
+    assert active_producers([last], 1000) == {}
+
+
+@pytest.mark.parametrize("expires", ["1ms", "36500d"])
+def test_producers_that_are_forgotten(folder: Path, expires: str) -> None:
+    request = CleanRequest(
+        folder.parent, ["t"], {**CONFIG, "producer.id.expiration.ms": expires}, lambda: NOW_MS + 10**10
+    )
+    DirectoryCleaner(TasksHere(folder.parents[1] / "scratch"), request).clean()
+    empty = [
+        one for path in folder.glob("*.log") for one in batches_in(path) if not one["count"] and "control" not in one
+    ]
+    assert bool(empty) == (expires != "1ms")
+
+
+def test_a_cluster_of_spark_is_refused(folder: Path) -> None:
+    """It has other files, or starts a task twice at the same time."""
+    with pytest.raises(RefusedError, match="would run on a cluster"):
+        clean_log_directory(folder.parent, ["t"], spark_conf={"spark.master": "spark://127.0.0.1:7077"})

@@ -61,7 +61,7 @@ def configs(root: Path, may_be_torn: bool = False) -> ClusterConfigs:
     return cluster_configs(root / "__cluster_metadata-0", may_be_torn=may_be_torn)
 
 
-def policy(root: Path, *records: Record | bytes, node: str | None = "1") -> str | None:
+def policy(root: Path, *records: Record | bytes, node: str = "1") -> str | None:
     write_log(root, *records)
     return configs(root).of("t", node).get("cleanup.policy")
 
@@ -108,7 +108,6 @@ def test_settings_of_brokers(tmp_path: Path) -> None:
     assert policy(tmp_path, a_topic("t"), every) == "compact"
     assert policy(tmp_path, a_topic("t"), every, first) == "delete"
     assert policy(tmp_path, a_topic("t"), every, first, node="2") == "compact"
-    assert policy(tmp_path, a_topic("t"), every, first, node=None) == "compact"
     assert policy(tmp_path, a_topic("t"), first, POLICY) == "compact"
     assert policy(tmp_path, a_topic("t"), a_setting("", "cleanup.policy", "compact", BROKER)) is None
 
@@ -121,6 +120,9 @@ def test_the_broker_is_that_of_the_directory(root: Path) -> None:
         (root / "meta.properties").write_text(f"version=1\n{name}=7\n")
         with pytest.raises(RefusedError, match=r"cleanup\.policy=delete"):
             clean(root)
+    (root / "meta.properties").write_text("cluster.id=c\n")
+    with pytest.raises(RefusedError, match="does not say which broker has the directory"):
+        clean(root)
 
 
 def test_transactions_of_the_metadata_log(tmp_path: Path) -> None:
@@ -137,12 +139,12 @@ def test_a_snapshot_and_what_follows_it(tmp_path: Path) -> None:
     (folder / f"{1:020}-{1:010}.checkpoint").write_bytes(snapshot_of([a_topic("v")]))
     (folder / f"{2:020}-{1:010}.checkpoint").write_bytes(snapshot_of([a_topic("t"), POLICY]))
     (folder / f"{9:020}-{1:010}.checkpoint.part").write_bytes(b"x")
-    assert configs(tmp_path).of("t", None) == COMPACT
+    assert configs(tmp_path).of("t", "1") == COMPACT
     (folder / f"{0:020}.log").unlink()
     (folder / f"{2:020}.log").touch()
-    assert configs(tmp_path).of("t", None) == COMPACT
+    assert configs(tmp_path).of("t", "1") == COMPACT
     write_log(tmp_path, a_setting("t", "cleanup.policy", "delete"), start=2)
-    assert configs(tmp_path).of("t", None) == {"cleanup.policy": "delete"}
+    assert configs(tmp_path).of("t", "1") == {"cleanup.policy": "delete"}
     (folder / f"{2:020}.log").unlink()
     with pytest.raises(DamagedError, match="no segment begins at or before offset 2"):
         configs(tmp_path)
@@ -151,7 +153,7 @@ def test_a_snapshot_and_what_follows_it(tmp_path: Path) -> None:
 def test_segments_of_the_metadata_log_are_read_in_order(tmp_path: Path) -> None:
     write_log(tmp_path, a_topic("t"), POLICY)
     folder = write_log(tmp_path, a_setting("t", "cleanup.policy", "delete"), start=2)
-    assert configs(tmp_path).of("t", None) == {"cleanup.policy": "delete"}
+    assert configs(tmp_path).of("t", "1") == {"cleanup.policy": "delete"}
     (folder / f"{2:020}.log").rename(folder / f"{3:020}.log")
     (folder / f"{3:020}.log").write_bytes(batch_of(3, [POLICY]))
     with pytest.raises(DamagedError, match="after offset 1 comes 3"):
@@ -198,7 +200,7 @@ def test_a_metadata_log_that_a_crash_has_torn(root: Path) -> None:
     path = write_log(root, a_topic("t"), POLICY) / f"{0:020}.log"
     path.write_bytes(path.read_bytes() + batch_of(2, [POLICY])[:-1])
     (root / CLEAN_SHUTDOWN).unlink()
-    assert configs(root, may_be_torn=True).of("t", None) == COMPACT
+    assert configs(root, may_be_torn=True).of("t", "1") == COMPACT
     write_log(root, start=2)
     with pytest.raises(DamagedError, match="ends within a batch"):
         configs(root, may_be_torn=True)
@@ -228,7 +230,9 @@ def test_without_a_stated_policy_one_is_given_and_the_cleaner_was_there(root: Pa
             without_log(root)
         cleaner.write_text(text)
         assert clean(root, cleanup_policy="compact").segments_in
-        with pytest.raises(RefusedError, match=r"t: no metadata log states its cleanup.policy, so it has that of its"):
+        with pytest.raises(
+            RefusedError, match=r"t: no metadata log states its cleanup.policy, so it has the policy of its"
+        ):
             clean(root)
         cleaner.unlink()
         with pytest.raises(RefusedError, match="no cleaner was in it yet"):
@@ -270,7 +274,7 @@ def test_a_metadata_log_in_another_directory(root: Path, tmp_path: Path) -> None
     write_log(other, a_topic("t"), POLICY)
     assert clean(root, metadata_log_dir=str(other)).segments_in
     for place, cluster in ((root, "A"), (other, "B")):
-        (place / "meta.properties").write_text(f"cluster.id={cluster}\n")
+        (place / "meta.properties").write_text(f"cluster.id={cluster}\nnode.id=1\n")
     with pytest.raises(RefusedError, match=r"is of the cluster B, and .* of A"):
         clean(root, metadata_log_dir=str(other))
 

@@ -39,7 +39,7 @@ def clean_log_directory(  # noqa: PLR0913 - the flags of the verb, by name
 ) -> CleanReport:
     """A round of Kafka's own kind over all logs of these topics in a directory that `log.dirs` of a broker names.
 
-    The settings of the topics are those of the metadata log in the directory. `config` are others by Kafka's names;
+    The metadata log in the directory says how the topics are set up. `config` are more settings by Kafka's names;
     `metadata.log.dir` is where that log is, if it is in another directory. With `dry_run` it only finds out what would
     be removed. `after_crash`: even if its broker was not stopped in order. A log that fails has its error in the
     report. Raises `RefusedError`, `InvalidInputError`, `DamagedError` or `ConnectorError` if nothing can begin.

@@ -8,8 +8,8 @@ stated in the metadata log      given      Kafka's default
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Final
+from dataclasses import dataclass
+from typing import Any, Final
 
 from lithify.errors import RefusedError
 from lithify.kafka_log.cleaning.cluster_configs import OF_BROKERS
@@ -56,7 +56,7 @@ def clean_settings(topic: str, given: Mapping[str, str], stated: Mapping[str, st
         _check_compacted(f"{topic}: the metadata log of its cluster says {POLICY}={stated[POLICY]}", stated[POLICY])
     elif POLICY not in given:
         raise RefusedError(
-            f"{topic}: no metadata log states its {POLICY}, so it has that of its broker, which is delete by default",
+            f"{topic}: no metadata log states its {POLICY}, so it has the policy of its broker: delete, by default",
             hint=f"if {OF_BROKERS[POLICY]} of the broker has compact in it, give {POLICY}=compact; if the metadata "
             f"log is in another directory, name that with {METADATA_DIR}",
         )
@@ -69,7 +69,8 @@ def clean_settings(topic: str, given: Mapping[str, str], stated: Mapping[str, st
                 hint="leave it out, or give a longer time",
             )
         found[name] = number
-    return replace(CleanSettings(is_stated=POLICY in stated), **{_NAMES[name]: found[name] for name in found})
+    fields: dict[str, Any] = {_NAMES[name]: number for name, number in found.items()}
+    return CleanSettings(**fields, is_stated=POLICY in stated)
 
 
 def _check_compacted(what: str, policy: str) -> None:

@@ -68,10 +68,10 @@ class ClusterConfigs:
             self._settings = {owner: dict(own) for owner, own in settings.items()}
             self._before = None
 
-    def of(self, topic: str, node: str | None) -> Mapping[str, str]:
+    def of(self, topic: str, node: str) -> Mapping[str, str]:
         """The settings of a topic that a cleaner goes by, as far as they are stated for it on that broker."""
         own = self._settings.get((_TOPIC, topic), {})
-        brokers = [self._settings.get((_BROKER, name), {}) for name in (node, _EVERY_BROKER) if name is not None]
+        brokers = [self._settings.get((_BROKER, name), {}) for name in (node, _EVERY_BROKER)]
         found = {name: [own.get(name), *(one.get(named) for one in brokers)] for name, named in OF_BROKERS.items()}
         stated = {name: [value for value in values if value is not None] for name, values in found.items()}
         return {name: values[0] for name, values in stated.items() if values}

@@ -109,7 +109,7 @@ def writing(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if what := _FULL.get(error.errno):
+        if what := _FULL.get(error.errno or 0):
             raise InsufficientSpaceError(
                 f"{folder}: {what}",
                 hint="free space for one segment on that disk; logs are complete, and the next run goes on",

@@ -24,9 +24,14 @@ def topic_settings(
     """By topic. Raises `RefusedError` for one that is not known to be compacted, `DamagedError` or `OSError`."""
     cluster, own = _cluster(root, given, was_shut_down=was_shut_down), _properties(root)
     node = own.get("node.id", own.get("broker.id"))
+    if cluster is not None and node is None:
+        raise RefusedError(
+            f"{root / META_PROPERTIES} does not say which broker has the directory, and each may have its own settings",
+            hint="copy that file of the directory too",
+        )
     found = {}
     for folder in folders:
-        stated = {} if cluster is None else _stated(cluster, folder, node)
+        stated = {} if cluster is None or node is None else _stated(cluster, folder, node)
         found[folder.topic] = clean_settings(folder.topic, given, stated)
     for topic, settings in found.items():
         if not settings.is_stated and all(one.first_dirty is None for one in folders if one.topic == topic):
@@ -57,7 +62,7 @@ def _cluster(root: Path, given: Mapping[str, str], *, was_shut_down: bool) -> Cl
     return cluster_configs(place / METADATA_FOLDER, may_be_torn=not was_shut_down)
 
 
-def _stated(cluster: ClusterConfigs, folder: LogFolder, node: str | None) -> Mapping[str, str]:
+def _stated(cluster: ClusterConfigs, folder: LogFolder, node: str) -> Mapping[str, str]:
     topic_id = cluster.topics.get(folder.topic)
     if topic_id is None or folder.topic_id not in (None, topic_id):
         raise RefusedError(
