@@ -117,6 +117,7 @@ def test_a_dry_run_needs_no_right_to_write(tmp_path: Path) -> None:
     """Nor is it the owner's, and it leaves not even a lock."""
     with an_open_folder() as place, tempfile.TemporaryDirectory() as scratch:
         folder = write_stage(place / "data", "t", CASE, CASE["before_round_3"])
+        (folder.parent / ".lock").touch()
         names = sorted(folder.parent.rglob("*"))
         Path(scratch).chmod(0o777)
         request = CleanRequest(folder.parent, ["t"], CONFIG, lambda: NOW_MS, dry_run=True)

@@ -156,7 +156,7 @@ def test_segments_of_the_metadata_log_are_read_in_order(tmp_path: Path) -> None:
     assert configs(tmp_path).of("t", "1") == {"cleanup.policy": "delete"}
     (folder / f"{2:020}.log").rename(folder / f"{3:020}.log")
     (folder / f"{3:020}.log").write_bytes(batch_of(3, [POLICY]))
-    with pytest.raises(DamagedError, match="after offset 1 comes 3"):
+    with pytest.raises(DamagedError, match=r"3\.log: the segment before it ends at offset 2"):
         configs(tmp_path)
 
 
@@ -173,10 +173,13 @@ def damaged(data: bytes) -> Sequence[tuple[bytes, str]]:
         (batch_of(0, [bytes(frame)]), "frame version 2, not 1"),
         (batch_of(0, [bytes_of(POLICY)[:9]]), "ends too early|beyond the end"),
         (batch_of(0, [b"\x80"]), "ends too early"),
+        (data + batch_of(1, [POLICY]), "it begins at offset 1, not at 2"),
+        (data + batch_of(3, [POLICY]), "it begins at offset 3, not at 2"),
+        (batch_of(1, [POLICY]), "it begins at offset 1, not at 0"),
     ]
 
 
-@pytest.mark.parametrize("number", range(7))
+@pytest.mark.parametrize("number", range(10))
 def test_a_damaged_metadata_log_is_refused(root: Path, number: int) -> None:
     """It may have said later that a topic is not compacted."""
     path = write_log(root, a_topic("t"), POLICY) / f"{0:020}.log"

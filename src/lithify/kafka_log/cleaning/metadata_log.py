@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
@@ -47,19 +46,15 @@ def cluster_configs(folder: Path, *, may_be_torn: bool) -> ClusterConfigs:
     segments = segment_names(names).segments
     if not segments or min(segments) > start:
         raise _damaged(folder, f"no segment begins at or before offset {start}, up to which there is a snapshot")
-    for path, is_last in _from(folder, segments, start):
-        start = _apply_segment(configs, path, start, may_be_torn=may_be_torn and is_last)
+    left = [base for base in segments if base >= max(base for base in segments if base <= start)]
+    end = left[0]
+    for base in left:
+        if base != end:
+            raise _damaged(folder / segments[base], f"the segment before it ends at offset {end}")
+        may_end = may_be_torn and base == left[-1]
+        end = _apply_segment(configs, folder / segments[base], base, start, may_be_torn=may_end)
     configs.end()
     return configs
-
-
-def _from(folder: Path, segments: Mapping[int, str], start: int) -> Iterator[tuple[Path, bool]]:
-    """The segments that may have offsets from there on, and whether one is the last."""
-    bases = [*segments]
-    first = max(base for base in bases if base <= start)
-    for base, following in pairwise([*bases, None]):
-        if base is not None and base >= first:
-            yield folder / segments[base], following is None
 
 
 def _apply_snapshot(configs: ClusterConfigs, path: Path) -> None:
@@ -74,23 +69,25 @@ def _apply_snapshot(configs: ClusterConfigs, path: Path) -> None:
         raise _damaged(path, "it is a snapshot without its end")
 
 
-def _apply_segment(configs: ClusterConfigs, path: Path, start: int, *, may_be_torn: bool) -> int:
-    """Applies what it has from `start` on; returns where it ends. Raises `DamagedError` if something is left out."""
+def _apply_segment(configs: ClusterConfigs, path: Path, base: int, start: int, *, may_be_torn: bool) -> int:
+    """Applies what it has from `start` on; returns where it ends. Raises `DamagedError` if something is left out.
+
+    No checksum covers the offset of a batch, but here each begins where the one before it ends.
+    """
+    end = base
     with _reading(path), opened(path) as file:
         try:
             for frame in frames_of(file):
                 header = _header(frame)
-                if header.last_offset < start:
-                    continue
-                if header.base_offset > start:
-                    raise frame.error(f"after offset {start - 1} comes {header.base_offset}")
-                if not header.is_control:
+                if header.base_offset != end:
+                    raise frame.error(f"it begins at offset {header.base_offset}, not at {end}")
+                end = header.last_offset + 1
+                if end > start and not header.is_control:
                     _apply(configs, frame, header)
-                start = header.last_offset + 1
         except BatchError as error:
             if not (may_be_torn and error.is_torn):
                 raise
-    return start
+    return end
 
 
 def _header(frame: Frame) -> BatchHeader:
