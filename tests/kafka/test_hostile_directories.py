@@ -11,7 +11,6 @@ from pyspark.sql import SparkSession
 
 import lithify
 from lithify.api.lake import Lake
-from lithify.errors import RefusedError
 from lithify.kafka_log.batches.header import BatchHeader
 from lithify.reports.ingest import IngestReport
 from lithify.spark.kafka.directories import log_tasks
@@ -106,6 +105,5 @@ def test_segments_that_would_take_the_drivers_memory_are_refused(
 ) -> None:
     monkeypatch.setattr(log_tasks, "MOST_FACTS", 3)
     segments = ((n, batch(n, b"a", producer=n, transactional=True)) for n in range(4))
-    error = imported(lake, session, a_log(tmp_path / "files", *segments)).error
-    assert isinstance(error, RefusedError) and "4 segments have more than" in str(error)
+    assert "4 segments have more than" in str(imported(lake, session, a_log(tmp_path / "files", *segments)).error)
     assert list(lake.topics()) == []

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import BinaryIO
+from itertools import pairwise
+from typing import BinaryIO, Final
 
+import numpy as np
 import pyarrow as pa
 
-from lithify.kafka_log.batches.decoding import Gathered, KafkaRecord, header_of, records_of
-from lithify.kafka_log.batches.frames import Frame, WholePart, frames_in, frames_of
+from lithify.kafka_log.batches.blocks import PlainBatches, pieces_in, plain_batches
+from lithify.kafka_log.batches.decoding import Gathered, KafkaRecord, Placed, header_of, records_alone, records_of
+from lithify.kafka_log.batches.frames import Frame, Piece, WholePart, pieces_of
 from lithify.kafka_log.batches.header import MAGIC
 from lithify.kafka_log.transactions import Aborted, AbortedRecords
 
 RECORDS_AT_ONCE = 20_000
 BYTES_AT_ONCE = 16 * 2**20
 """Of records on their way into columns, whichever comes first; a batch is not divided."""
+_LEAST_AT_ONCE: Final = 8
+"""Batches that are worth to be read at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,17 +45,40 @@ class Committed:
         Raises `BatchError` or `OSError`.
         """
         found = Gathered()
-        for frame in frames_of(file) if whole is None else frames_in(file, whole):
-            if frame.position in self.passed_over:
-                continue
-            if frame.magic >= MAGIC and frame.offset >= self.end:
-                break
-            found.add(self._in_range(self._records(frame)))
+        for placed in self._placed(pieces_of(file) if whole is None else pieces_in(file, whole)):
+            found.add(placed)
             if len(found) >= RECORDS_AT_ONCE or found.bytes >= BYTES_AT_ONCE:
                 yield found.columns()
                 found = Gathered()
         if found:
             yield found.columns()
+
+    def _placed(self, pieces: Iterable[Piece]) -> Iterator[Placed]:
+        for piece in pieces:
+            for batches, start, end in self._runs(piece):
+                placed = None if batches is None else records_alone(batches, start, end)
+                if placed is not None:
+                    yield placed
+                    continue
+                for frame in piece.frames(start, end):
+                    if frame.magic >= MAGIC and frame.offset >= self.end:
+                        return
+                    if frame.position not in self.passed_over:
+                        yield Placed.of(self._in_range(self._records(frame)))
+
+    def _runs(self, piece: Piece) -> Iterator[tuple[PlainBatches | None, int, int]]:
+        """Its frames by their numbers, from and to; with the batches those that can be read at once."""
+        every = len(piece.starts) - 1
+        batches = plain_batches(piece)
+        if batches is None or every < _LEAST_AT_ONCE or self.passed_over:
+            yield None, 0, every
+            return
+        alone = batches.alone & (batches.first >= self.start) & (batches.last < self.end)
+        if alone.sum() < _LEAST_AT_ONCE or not batches.are_whole:
+            yield None, 0, every
+            return
+        for start, end in pairwise([0, *(np.flatnonzero(np.diff(alone)) + 1).tolist(), every]):
+            yield (batches if alone[start] and end - start >= _LEAST_AT_ONCE else None), start, end
 
     def _in_range(self, records: Sequence[KafkaRecord]) -> Sequence[KafkaRecord]:
         """Mostly all: only the first and the last frame that are read may have others."""

@@ -11,10 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import BinaryIO, NamedTuple
 
+import numpy as np
+
+from lithify.kafka_log.batches.blocks import plain_batches, with_piece
 from lithify.kafka_log.batches.decoding import header_of, records_of, transaction_end_of
-from lithify.kafka_log.batches.frames import BatchError, Frame, WholePart, frames_of
+from lithify.kafka_log.batches.frames import BatchError, Frame, Piece, WholePart, pieces_of
 from lithify.kafka_log.batches.header import MAGIC, NONE, BatchHeader
 from lithify.kafka_log.log_epochs import EpochRun
 from lithify.kafka_log.transactions import SegmentTransactions
@@ -66,7 +70,7 @@ def scanned(
     offsets: range = ANY_OFFSETS,
     reads_records: bool = False,
     end: int | None = None,
-    told: Callable[[BatchHeader | None], None] = lambda _header: None,
+    told: Callable[[BatchHeader | None], None] | None = None,
 ) -> SegmentScan:
     """Reads a segment, which has no other `offsets`; with `end` only batches that begin before that offset.
 
@@ -75,24 +79,49 @@ def scanned(
     batch that is not damaged, and None for messages of the versions before. Raises `OSError` or `TooManyFacts`.
     """
     scan = SegmentScan()
+    are_alike = end is None and told is None and not reads_records
     try:
-        for frame in frames_of(file):
-            if end is not None and frame.offset >= end:
-                break
-            try:
-                batch = _checked(frame)
-            except BatchError as error:
-                if cuts:
-                    raise
-                scan.pass_over(error)
-            else:
-                if _take(scan, batch, offsets, reads_records):
-                    told(batch.header)
-            scan.whole = scan.whole.with_next(frame)
-            scan.batches += 1
+        for piece in pieces_of(file):
+            if are_alike and _take_all(scan, piece, offsets):
+                continue
+            for frame in piece.frames():
+                if end is not None and frame.offset >= end:
+                    return scan
+                try:
+                    batch = _checked(frame)
+                except BatchError as error:
+                    if cuts:
+                        raise
+                    scan.pass_over(error)
+                else:
+                    if _take(scan, batch, offsets, reads_records) and told is not None:
+                        told(batch.header)
+                scan.whole = scan.whole.with_next(frame)
+                scan.batches += 1
     except BatchError as error:
         scan.broken = error
     return scan
+
+
+def _take_all(scan: SegmentScan, piece: Piece, offsets: range) -> bool:
+    """Adds batches of which nothing is to be told but offsets and epochs; false if there is something else."""
+    batches = plain_batches(piece)
+    if batches is None:
+        return False
+    first, last, epochs = batches.first, batches.last, batches.heads["epoch"]
+    begin, end = int(first[0]), int(last[-1]) + 1
+    if begin < max(offsets.start, scan.end_offset or 0) or end > offsets.stop or (epochs <= NONE).any():
+        return False
+    if not batches.are_whole:
+        return False
+    for start, to in pairwise([0, *(np.flatnonzero(np.diff(epochs)) + 1).tolist(), len(epochs)]):
+        for at in (start, to - 1):
+            _add_epoch(scan, int(epochs[start]), int(first[at]))
+    scan.first_offset = begin if scan.first_offset is None else scan.first_offset
+    scan.end_offset = end
+    scan.whole = with_piece(scan.whole, piece)
+    scan.batches += len(epochs)
+    return True
 
 
 class _Batch(NamedTuple):
@@ -143,16 +172,22 @@ def _add_facts(scan: SegmentScan, frame: Frame, header: BatchHeader) -> None:
     if header.is_control:
         if (ending := transaction_end_of(frame, header)) is not None:
             scan.transactions.end(ending)
+        _check_facts(scan)
     elif header.is_transactional:
         scan.transactions.data(header.producer_id, header.base_offset)
+        _check_facts(scan)
     if header.leader_epoch > NONE:
-        _add_epoch(scan.epochs, header.leader_epoch, header.base_offset)
+        _add_epoch(scan, header.leader_epoch, header.base_offset)
+
+
+def _add_epoch(scan: SegmentScan, epoch: int, offset: int) -> None:
+    if scan.epochs and scan.epochs[-1].epoch == epoch:
+        scan.epochs[-1] = scan.epochs[-1]._replace(last=offset)
+    else:
+        scan.epochs.append(EpochRun(epoch, offset, offset))
+        _check_facts(scan)
+
+
+def _check_facts(scan: SegmentScan) -> None:
     if scan.facts > MOST_FACTS:
         raise TooManyFacts
-
-
-def _add_epoch(runs: list[EpochRun], epoch: int, offset: int) -> None:
-    if runs and runs[-1].epoch == epoch:
-        runs[-1] = runs[-1]._replace(last=offset)
-    else:
-        runs.append(EpochRun(epoch, offset, offset))

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from lithify.kafka_log.batches.decoding import COLUMNS, EndKind, Gathered, KafkaRecord, records_of
+from lithify.kafka_log.batches.decoding import COLUMNS, EndKind, Gathered, KafkaRecord, Placed, records_of
 from lithify.kafka_log.batches.encoding import encoded
 from lithify.kafka_log.batches.frames import Frame
 from lithify.kafka_log.batches.header import HEADER_BYTES, BatchHeader, attributes_of
@@ -25,7 +25,7 @@ def table_of(rows: Sequence[Any]) -> pa.RecordBatch:
 def columns(records: Sequence[KafkaRecord]) -> pa.RecordBatch:
     """The columns of records whose timestamps are of one type."""
     found = Gathered()
-    found.add(records)
+    found.add(Placed.of(records))
     return found.columns()
 
 
@@ -33,7 +33,7 @@ def columns_of(frames: Iterable[Frame]) -> pa.RecordBatch:
     """The columns of all their records."""
     found = Gathered()
     for frame in frames:
-        found.add(records_of(frame))
+        found.add(Placed.of(records_of(frame)))
     return found.columns()
 
 

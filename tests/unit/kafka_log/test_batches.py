@@ -18,6 +18,7 @@ from lithify.kafka_log.batches.codecs import NAMES, CodecError, compressed, deco
 from lithify.kafka_log.batches.decoding import (
     EndKind,
     Gathered,
+    Placed,
     TransactionEnd,
     header_of,
     records_of,
@@ -55,7 +56,7 @@ def test_another_reader_reads_the_same(table: pa.RecordBatch, codec: int) -> Non
     while theirs.has_next():
         batch = theirs.next_batch()
         assert batch is not None and batch.validate_crc()
-        found.add([*batch])
+        found.add(Placed.of([*batch]))
     assert found.columns() == table
 
 

@@ -13,13 +13,15 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from operator import lt
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
+import numpy as np
 import pyarrow as pa
 from aiokafka.errors import CorruptRecordException
 from aiokafka.record.default_records import DefaultRecordBatch
 
 from lithify.columnar.segment.schema import HEADERS, HEADERS_TYPE, KEY, OFFSET, TIMESTAMP, TIMESTAMP_TYPE, VALUE
+from lithify.kafka_log.batches.blocks import PlainBatches
 from lithify.kafka_log.batches.codecs import NO_CODEC, CodecError, decompressed
 from lithify.kafka_log.batches.frames import MOST_RECORDS, Frame
 from lithify.kafka_log.batches.header import HEADER_BYTES, MAGIC, BatchHeader, has_right_checksum
@@ -123,6 +125,19 @@ def transaction_end_of(frame: Frame, header: BatchHeader | None = None) -> Trans
     return None
 
 
+class Placed(NamedTuple):
+    """Records, and the offsets and timestamps that they have."""
+
+    records: Sequence[KafkaRecord]
+    offsets: Sequence[int]
+    times: Sequence[int]
+
+    @classmethod
+    def of(cls, records: Sequence[KafkaRecord]) -> Placed:
+        """As they state them."""
+        return cls(records, [record.offset for record in records], [record.timestamp for record in records])
+
+
 class Gathered:
     """Records on their way into columns. Lists of values take a fraction of the time that rows take."""
 
@@ -138,10 +153,11 @@ class Gathered:
     def __len__(self) -> int:
         return len(self._offsets)
 
-    def add(self, records: Sequence[KafkaRecord]) -> None:
-        """The records of one frame, whose timestamps are all of one type."""
-        self._offsets += [record.offset for record in records]
-        self._times += [record.timestamp for record in records]
+    def add(self, placed: Placed) -> None:
+        """Records of one frame or of many, whose timestamps are all of one type."""
+        records = placed.records
+        self._offsets += placed.offsets
+        self._times += placed.times
         self._types += [record.timestamp_type for record in records[:1]] * len(records)
         keys, values = [record.key for record in records], [record.value for record in records]
         self._keys += keys
@@ -163,6 +179,21 @@ class Gathered:
             _header_column(self._headers),
         ]
         return pa.RecordBatch.from_arrays(arrays, schema=COLUMNS)
+
+
+def records_alone(batches: PlainBatches, start: int, end: int) -> Placed | None:
+    """The records of some whole batches, by their numbers, which are `alone`; None if they may be damaged."""
+    body = batches.records_in(start, end)
+    try:
+        records = [*DefaultRecordBatch(BatchHeader(0, end - start - 1, 0, 0, end - start).with_records(body))]
+    except (CorruptRecordException, UnicodeDecodeError, OverflowError, MemoryError):
+        return None
+    deltas = np.array([record.offset for record in records], np.int64)
+    offsets = batches.first[start:end] + deltas
+    times = batches.heads["first_ms"][start:end] + np.array([record.timestamp for record in records], np.int64)
+    if (deltas < 0).any() or (offsets > batches.last[start:end]).any():
+        return None
+    return Placed(records, offsets.tolist(), times.tolist())
 
 
 def _header_column(headers: Sequence[Sequence[tuple[str, bytes | None]]]) -> pa.Array:

@@ -11,17 +11,20 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 from functools import partial
+from itertools import pairwise
 from typing import Any, BinaryIO, Final, NamedTuple
 from zlib import crc32
 
-from lithify.kafka_log.batches.header import HEADER_BYTES, LENGTH_END
+from lithify.kafka_log.batches.header import HEADER_BYTES, LENGTH_END, MAGIC
 
-_HEAD: Final = struct.Struct(">qi")
+_LENGTH: Final = struct.Struct(">i")
 _MAGIC_AT: Final = 16
 _LEAST_BYTES: Final = {0: 26, 1: 34, 2: HEADER_BYTES}
 """Of a frame, by its magic: all before keys, values and records."""
 LARGEST_FRAME_BYTES: Final = 256 * 2**20
 """It is in memory at once: 250 times what a broker takes by default (`message.max.bytes`)."""
+
+PIECE_BYTES: Final = 2**20
 
 MOST_RECORDS: Final = 1_000_000
 """Of a batch, and as many headers: in memory they have up to 500 bytes each, and on the disk almost none."""
@@ -63,6 +66,24 @@ class Frame(NamedTuple):
         return BatchError(what, self.position)
 
 
+class Piece(NamedTuple):
+    """Frames that follow one another, from `position` of a file on.
+
+    `starts` are where they begin in `data`, and where the last one ends.
+    """
+
+    position: int
+    data: bytes
+    starts: list[int]
+    are_batches: bool
+    """Whether all are of version 2."""
+
+    def frames(self, first: int = 0, last: int | None = None) -> Iterator[Frame]:
+        """All, or some by their numbers."""
+        for start, end in pairwise(self.starts[first : None if last is None else last + 1]):
+            yield Frame(self.position + start, self.data[start:end])
+
+
 class WholePart(NamedTuple):
     """The part of a file, from its first byte to `end`, in which frames follow one another.
 
@@ -91,29 +112,55 @@ def frames_of(file: BinaryIO, position: int = 0, end: int | None = None) -> Iter
 
     Raises `BatchError` for what is not a frame, after all frames before it: a torn one if the file ends within it.
     """
+    for piece in pieces_of(file, position, end):
+        yield from piece.frames()
+
+
+def pieces_of(file: BinaryIO, position: int = 0, end: int | None = None) -> Iterator[Piece]:
+    """As `frames_of`, with many small ones at once. A frame that is larger than a piece is one by itself."""
     file.seek(position)
-    while (end is None or position < end) and (head := file.read(_MAGIC_AT + 1)):
-        size = _size(head, position)
-        frame = head + file.read(size - len(head))
-        if len(frame) < size:
-            raise _torn(position)
-        yield Frame(position, frame)
-        position += len(frame)
+    rest, wanted = b"", PIECE_BYTES
+    while end is None or position < end:
+        data = rest + file.read(wanted - len(rest))
+        ends = len(data) < wanted
+        piece, wanted, error = _piece(position, data, end)
+        if len(piece.starts) > 1:
+            yield piece
+        if error is not None:
+            raise error
+        position, rest = position + piece.starts[-1], data[piece.starts[-1] :]
+        if ends:
+            if rest and (end is None or position < end):
+                raise _torn(position)
+            return
 
 
-def _size(head: bytes, position: int) -> int:
-    """The bytes of a frame. Raises `BatchError`."""
-    if len(head) <= _MAGIC_AT:
-        raise _torn(position)
-    _, length = _HEAD.unpack_from(head)
-    magic, size = head[_MAGIC_AT], LENGTH_END + length
+def _piece(position: int, data: bytes, end: int | None) -> tuple[Piece, int, BatchError | None]:
+    """The frames that begin in `data` and before `end`, how much to have next, and what is wrong after them."""
+    starts, at, are_batches = [0], 0, True
+    while at + _MAGIC_AT < len(data) and (end is None or position + at < end):
+        length, magic = _LENGTH.unpack_from(data, at + LENGTH_END - _LENGTH.size)[0], data[at + _MAGIC_AT]
+        size = LENGTH_END + length
+        if magic != MAGIC or not HEADER_BYTES <= size <= LARGEST_FRAME_BYTES:
+            are_batches = False
+            try:
+                _check_size(magic, size, position + at)
+            except BatchError as error:
+                return Piece(position, data, starts, are_batches), 0, error
+        if at + size > len(data):
+            return Piece(position, data, starts, are_batches), max(size, PIECE_BYTES), None
+        at += size
+        starts.append(at)
+    return Piece(position, data, starts, are_batches), PIECE_BYTES, None
+
+
+def _check_size(magic: int, size: int, position: int) -> None:
     if magic not in _LEAST_BYTES:
         raise BatchError(f"a batch of the unknown version {magic}", position)
     if size < _LEAST_BYTES[magic]:
-        raise BatchError(f"a batch of version {magic} cannot have {length} bytes", position)
+        raise BatchError(f"a batch of version {magic} cannot have {size - LENGTH_END} bytes", position)
     if size > LARGEST_FRAME_BYTES:
         raise BatchError(f"a batch of {size} bytes, but Lithify reads at most {LARGEST_FRAME_BYTES}", position)
-    return int(size)
 
 
 def _torn(position: int) -> BatchError:
