@@ -20,16 +20,14 @@ from typing import Protocol
 from lithify.errors import LithifyError
 from lithify.kafka_server.groups.codes import Code
 from lithify.kafka_server.groups.tenure import Tenure
+from lithify.kafka_server.groups.untold import began_at, is_of, told
 from lithify.kafka_server.logs.kafka_names import kafka_name
-from lithify.model.cursor import UNTOLD, Cursor
+from lithify.model.cursor import Cursor
 from lithify.model.groups.positions import Position
 from lithify.model.names import LogId, TopicName
 from lithify.model.topic.state import TopicState
 from lithify.ports.clock import Clock
 from lithify.ports.groups import Groups
-from lithify.rules.compaction.tombstones import missed_deletes
-from lithify.rules.reading.continuation import resumed
-from lithify.rules.reading.pieces import Reading
 
 LOGGER = logging.getLogger(__name__)
 METADATA_CHARACTERS = 4_096
@@ -98,11 +96,13 @@ class Offsets:
     def commit(self, group: str, commits: Mapping[Place, Commit], *, refusal: Code) -> dict[Place, Code]:
         """Stores offsets, if no other gateway coordinates the group now; `refusal` where a member of the lake reads."""
         states = {name: self._state(name) for name in sorted({name for name, _ in commits})}
-        later = {name for (name, number), commit in commits.items() if _is_later(states[name], number, commit)}
-        states |= self._states_anew(later)
+        unknown = {name for (name, number), commit in commits.items() if _is_later(states[name], number, commit)}
+        states |= self._states_anew(unknown)
         codes, positions = dict[Place, Code](), dict[Place, Position]()
         for place, commit in commits.items():
             found = _position(group, states[place[0]], place, commit, self._clock.now_ms())
+            if isinstance(found, Position) and self._is_of_another(found):
+                found = Code.UNKNOWN_TOPIC_OR_PARTITION
             if isinstance(found, Position):
                 positions[place] = found
             else:
@@ -112,18 +112,54 @@ class Offsets:
         positions = {place: position for place, position in positions.items() if read[position.log] == 1}
         logs = [position.log for position in positions.values()]
         refused = self._tenure.hold(group, logs)
-        before = self._stored(group, logs)
-        positions = {p: _continued(one, before[one.log], states[p[0]]) for p, one in positions.items()}
+        began = self._began(group, positions, states)
+        positions = {p: told(one, began[one.log], _known(states[p[0]])) for p, one in positions.items()}
         self._tenure.forget_stored(group, logs)  # until it is known
         while left := {place: position for place, position in positions.items() if position.log not in refused}:
             if not (lost := self._groups.commit(list(left.values()), self._tenure.owner)):
                 break
             refused |= lost
         self._tenure.note_stored(group, {position.log: position for position in left.values()})
+        untold = {position.log for position in positions.values() if position.cursor.is_untold}
+        if later := {log: at for log, at in began.items() if at is not None and log not in untold | refused}:
+            self._tenure.note_unchecked(group, later)
         if refused and not self._tenure.holds(group):
             refusal = Code.NOT_COORDINATOR
         done = {place: refusal if position.log in refused else Code.NONE for place, position in positions.items()}
         return codes | done
+
+    def _is_of_another(self, position: Position) -> bool:
+        """Whether members read a topic that had the name before."""
+        begun = self._tenure.begun(position.group, position.log)
+        return begun is not None and begun.identity != position.cursor.identity
+
+    def _began(
+        self, group: str, positions: Mapping[Place, Position], states: Mapping[str, TopicState | Code]
+    ) -> dict[LogId, Cursor | None]:
+        """By log, from where members have read."""
+        before, began = self._stored(group, [position.log for position in positions.values()]), {}
+        for (name, number), position in positions.items():
+            state, begun = _known(states[name]), self._tenure.begun(group, position.log)
+            began[position.log] = began_at(before[position.log], begun, state, state.log(number))
+        return began
+
+    def look_anew(self, logs: Collection[LogId]) -> Mapping[TopicName, TopicState]:
+        """The topics of these logs, as they are now, as far as they can be read."""
+        names = self._topics.names()
+        states = self._states_anew({name for log in logs if (name := kafka_name(log.topic)) in names})
+        return {state.name: state for state in states.values() if isinstance(state, TopicState)}
+
+    def check(self, group: str, began: Mapping[LogId, Cursor], states: Mapping[TopicName, TopicState]) -> None:
+        """Compares positions once more, in states that were looked for after they were committed."""
+        marked = []
+        for log, cursor in began.items():
+            state, stored = states.get(log.topic), self._tenure.stored(group, [log])
+            position = None if stored is None else stored[log]
+            if state is not None and position is not None and is_of(position.cursor, log.partition, state):
+                now = told(position, cursor, state)
+                marked += [now] if now != position else []
+        if marked and not self._groups.commit(marked, self._tenure.owner):
+            self._tenure.note_stored(group, {position.log: position for position in marked})
 
     def _stored(self, group: str, logs: Collection[LogId]) -> Mapping[LogId, Position | None]:
         """The positions in these logs, from memory if this gateway has stored them."""
@@ -148,7 +184,24 @@ class Offsets:
         states = {name: self._state(name) for name in sorted({name for (name, _), _ in every})}
         # Another gateway may know a later version.
         states |= self._states_anew({name for (name, _), position in every if _is_lost(position, states[name])})
+        self._note_begun(groups, states)
         return {group: _committed(some, states, once=groups[group] is None) for group, some in asked.items()}
+
+    def _note_begun(
+        self, groups: Mapping[str, Collection[Place] | None], known: Mapping[str, TopicState | Code]
+    ) -> None:
+        """Those who ask for the offsets of partitions by name are about to read them, if the group has members here."""
+        names, states = self._topics.names(), {**known}
+        for group, places in groups.items():
+            cursors: dict[LogId, Cursor] = {}
+            for name, number in places or ():
+                if name in names and self._tenure.holds_log(group, log := LogId(names[name], number)):
+                    if name not in states:
+                        states[name] = self._state(name)
+                    state = states[name]
+                    if isinstance(state, TopicState) and number in state.partitions:
+                        cursors[log] = Cursor.of(state, state.log(number), 0)
+            self._tenure.begins(group, cursors)
 
     def topics(self, group: str) -> frozenset[str]:
         """The topics in which a group has an offset."""
@@ -195,13 +248,9 @@ class Offsets:
         return topic if isinstance(topic, Code) else topic.state
 
 
-def _is_of(position: Position, state: TopicState) -> bool:
-    """Whether it is a position of the log as it is, and not of one that was deleted, or lost by a restore."""
-    cursor, partition = position.cursor, position.log.partition
-    if cursor.identity != state.identity or partition not in state.partitions:
-        return False
-    log = state.log(partition)
-    return cursor.generation <= log.generation and not cursor.is_lacked_by(log, state.version)
+def _known(state: TopicState | Code) -> TopicState:
+    assert isinstance(state, TopicState)
+    return state
 
 
 def _names(position: Position, names: Mapping[str, TopicName]) -> list[str]:
@@ -223,14 +272,14 @@ def _committed(
         state = states[place[0]]
         if state is Code.KAFKA_STORAGE_ERROR:
             return Code.COORDINATOR_LOAD_IN_PROGRESS
-        if isinstance(state, TopicState) and _is_of(position, state):
+        if isinstance(state, TopicState) and is_of(position.cursor, position.log.partition, state):
             found[place] = Committed(position.cursor.offset, position.cursor.generation)
             done.add(position.log)
     return found
 
 
 def _is_lost(position: Position, state: TopicState | Code) -> bool:
-    return isinstance(state, TopicState) and not _is_of(position, state)
+    return isinstance(state, TopicState) and not is_of(position.cursor, position.log.partition, state)
 
 
 def _is_later(state: TopicState | Code, partition: int, commit: Commit) -> bool:
@@ -255,21 +304,3 @@ def _position(group: str, state: TopicState | Code, place: Place, commit: Commit
     if 0 <= commit.leader_epoch < log.generation:
         cursor = replace(cursor.without_run(), generation=commit.leader_epoch)
     return Position(group, LogId(state.name, partition), cursor, name != kafka_name(state.name), now_ms)
-
-
-def _continued(position: Position, before: Position | None, state: TopicState | Code) -> Position:
-    """The position of a client that has read on from the one before, with what it was not told of on the way (C49).
-
-    It may have read a delete before a round removed it, and not have committed that yet: that cannot be told.
-    """
-    assert isinstance(state, TopicState)
-    cursor, log, compacted = position.cursor, state.log(position.log.partition), position.compacted
-    start = Reading(compacted=compacted).start(log)
-    if before is None or before.cursor.identity != state.identity or cursor.offset <= start:
-        return position
-    then = before.cursor
-    at = resumed(then, state, log, compacted=compacted)
-    missed = then.offset > 0 and missed_deletes(log, at, then.epoch, compacted=compacted) is not None
-    if missed or then.is_untold or not _is_of(before, state):
-        return replace(position, cursor=replace(cursor, epoch=UNTOLD))
-    return position

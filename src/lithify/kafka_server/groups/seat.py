@@ -15,6 +15,7 @@ from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Self, TypeVar
 
 from lithify.errors import CoordinationError, InvalidNameError, LithifyError
@@ -35,6 +36,8 @@ BEAT_S = 1.0
 FREE_MS = 5_000
 """How long partitions stay this gateway's after a commit by someone who is not a member."""
 WORKERS = 4
+PAUSE = 20
+"""Times as long as a check of the catalog takes, so that checks take few per cent of a processor."""
 T = TypeVar("T")
 
 
@@ -67,7 +70,7 @@ class Seat:
         self._tenure = Tenure(shared.groups, owner, clock)
         self._offsets = Offsets(shared.groups, topics, self._tenure, clock)
         self._rooms = Rooms(clock)
-        self._is_open = False
+        self._is_open, self._check_from_ms = False, 0
         self._workers = ThreadPoolExecutor(WORKERS, "groups")
         self._beats = ThreadPoolExecutor(1, "leases")
         self._running: list[asyncio.Task[None]] = []
@@ -177,8 +180,25 @@ class Seat:
         """What members are assigned follows the topics. Beside the beats, as a catalog may answer late."""
         while True:
             await asyncio.sleep(BEAT_S)
+            await self._check_commits()
             for _, room in self._rooms:
                 await self._refreshed(room)
+
+    async def _check_commits(self) -> None:
+        """What was committed is compared with later versions of the logs, by one check of the catalog (C49)."""
+        now_ms = self._clock.monotonic_ms()
+        if now_ms < self._check_from_ms:
+            return
+        began = self._tenure.take_unchecked()
+        logs = {log for cursors in began.values() for log in cursors}
+        states = await self._asked(lambda: self._offsets.look_anew(logs)) if logs else {}
+        self._check_from_ms = now_ms + PAUSE * (self._clock.monotonic_ms() - now_ms)
+        for name, cursors in began.items():
+            if isinstance(states, Code):
+                self._tenure.note_unchecked(name, cursors)
+            elif (room := self._rooms.get(name)) is not None:
+                async with room.lock:
+                    await self._asked(partial(self._offsets.check, name, cursors, states))
 
     async def _refreshed(self, room: Room) -> None:
         """Only the newer protocol needs it: members of the other one do it themselves."""

@@ -25,7 +25,7 @@ Sizes = Mapping[Token, int]
 
 
 class Sized(Protocol):
-    """What somebody has brought."""
+    """What a token has brought."""
 
     @property
     def token(self) -> Token: ...

@@ -12,9 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from enum import Enum
+from threading import Lock
 
 from lithify.coordination.leases.keeper import LeaseKeeper
 from lithify.kafka_server.groups.gateways import LEASE_MS, RENEW_MS
+from lithify.model.cursor import Cursor
 from lithify.model.groups.positions import GroupTopic, Position
 from lithify.model.names import LogId
 from lithify.ports.clock import Clock
@@ -47,6 +49,11 @@ class Tenure:
         """By group, names of the leases of partitions that it has taken."""
         self._positions: dict[str, Position | None] = {}
         """By the lease of its partition, what is stored; None if nothing is. Others cannot change it meanwhile."""
+        self._begun: dict[str, Cursor] = {}
+        """By lease, the log as it was when a member first asked for its offset; at 0, as it may read from anywhere."""
+        self._lock = Lock()
+        self._unchecked: dict[str, dict[LogId, Cursor]] = {}
+        """By group, where those have begun that have committed since, in logs that are to be checked again."""
         self._others: dict[str, Others] = {}
         self._renewed_ms = self._looked_ms = clock.monotonic_ms()
 
@@ -124,23 +131,54 @@ class Tenure:
         for log in logs:
             self._positions.pop(self._lease(group, log), None)
 
+    def begins(self, group: str, cursors: Mapping[LogId, Cursor]) -> None:
+        """Members are about to read these logs. Of a topic that was not recreated since, the first time counts."""
+        for log, cursor in cursors.items():
+            name = self._lease(group, log)
+            known = self._begun.get(name)
+            if self._keeper.holds(name) and (known is None or known.identity != cursor.identity):
+                self._begun[name] = cursor
+
+    def begun(self, group: str, log: LogId) -> Cursor | None:
+        """The log as members began to read it; None if that is not known."""
+        return self._begun.get(self._lease(group, log))
+
+    def holds_log(self, group: str, log: LogId) -> bool:
+        """Whether it certainly has the lease of a partition."""
+        return self._keeper.holds(self._lease(group, log))
+
+    def note_unchecked(self, group: str, cursors: Mapping[LogId, Cursor]) -> None:
+        """The logs may have been read in later versions than this gateway knows. What is noted already stays."""
+        with self._lock:
+            self._unchecked[group] = {**cursors, **self._unchecked.get(group, {})}
+
+    def take_unchecked(self) -> Mapping[str, Mapping[LogId, Cursor]]:
+        """What was noted since the last call."""
+        with self._lock:
+            taken, self._unchecked = self._unchecked, {}
+        return taken
+
     def give_up(self, group: str) -> None:
         """Gives up the group, for another gateway."""
         names = self._partitions.pop(group, set())
-        for name in names:
-            self._positions.pop(name, None)
+        self._forget(names)
+        self._unchecked.pop(group, None)
         self._keeper.release([*names, self._name(group)])
 
     def leave(self) -> None:
         """Gives up all groups."""
-        self._partitions.clear()
-        self._positions.clear()
+        for known in (self._partitions, self._positions, self._begun, self._unchecked):
+            known.clear()
         self._keeper.leave()
 
     def _note_taken(self, group: str, names: Collection[str]) -> None:
-        for name in names:
-            self._positions.pop(name, None)  # another owner may have changed it
+        self._forget(names)  # another owner may have changed it
         self._partitions.setdefault(group, set()).update(names)
+
+    def _forget(self, names: Collection[str]) -> None:
+        for name in names:
+            self._positions.pop(name, None)
+            self._begun.pop(name, None)
 
     def _of(self, group: str) -> Iterator[str]:
         """Leases of the group's partitions that nobody renews."""

@@ -6,9 +6,10 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+from lithify import Record
 from lithify.coordination.leases.memory import MemoryCoordination
 from lithify.kafka_server.groups.codes import Code
-from lithify.kafka_server.groups.coordinator import Coordinator
+from lithify.kafka_server.groups.coordinator import Coordinator, Wanted
 from lithify.kafka_server.groups.gateways import LEASE_MS
 from lithify.kafka_server.groups.modern.beats import Beat
 from lithify.kafka_server.groups.offsets import Commit
@@ -99,5 +100,22 @@ def test_leases_are_given_up_whatever_waits_meanwhile() -> None:
         assert [await one for one in waits] == [Code.NOT_COORDINATOR, False]
         assert both.second._tenure.acquire(GROUP)
         assert not both.second._tenure.hold(GROUP, [LOG])
+
+    run(story)
+
+
+def test_what_was_committed_is_checked_again_in_later_versions() -> None:
+    async def story(both: Coordinators) -> None:
+        orders = both.lake.topic("shop/orders")
+        orders.alter({"delete.retention.ms": "0"})
+        orders.append([Record(b"gone", b"1", 1, partition=0), Record(b"kept", b"2", 1, partition=0)])
+        await both.first.consumer_heartbeat(GROUP, JOINS)
+        await both.first.fetch({GROUP: Wanted({PLACE})})
+        orders.append([Record(b"gone", None, 1, partition=0), Record(b"more", b"3", 1, partition=0)])
+        orders.compact()
+        assert await commit(both.first, 4) is Code.NONE  # by a check of the catalog that is older
+        assert [position.cursor.is_untold for position in both.groups.positions(GROUP)] == [False]
+        await both.first._check_commits()
+        assert [position.cursor.is_untold for position in both.groups.positions(GROUP)] == [True]
 
     run(story)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,72 +15,18 @@ from lithify.coordination.leases.lease_transactions import shared_database
 from lithify.coordination.leases.memory import MemoryCoordination
 from lithify.kafka_server.groups.codes import Code
 from lithify.kafka_server.groups.gateways import LEASE_MS, Gateways
-from lithify.kafka_server.groups.offsets import Commit, Committed, Offsets, Place
+from lithify.kafka_server.groups.offsets import Commit, Committed, Offsets
 from lithify.kafka_server.groups.ranking import Gateway
 from lithify.kafka_server.groups.tenure import Others, Tenure
 from lithify.kafka_server.logs.served_topics import ServedTopics
 from lithify.model.cursor import UNTOLD
 from lithify.model.groups.positions import GroupTopic
-from lithify.model.names import TopicName
-from lithify.model.topic.state import TopicState
 from lithify.ports.groups import Groups
 from lithify.rules.reading.continuation import Continuation, Continues, MissedDeletes, Untold, continuation
 from lithify.testing import memory_lake
 from lithify.testing.fake_clock import FakeClock
 from lithify.testing.memory_groups import MemoryGroups
-
-GROUP, ORDERS = "billing", TopicName("shop", "orders")
-FIRST, SECOND = ("shop.orders", 0), ("shop.orders", 1)
-
-
-@dataclass
-class OneTopic:
-    """Serves `shop.orders` as it is at each moment."""
-
-    lake: lithify.Lake = field(default_factory=memory_lake)
-    topic_id: bytes = bytes(16)
-    error: lithify.LithifyError | None = None
-    meanwhile: Callable[[], None] = lambda: None
-    """Happens while it is asked."""
-    begun: int = 0
-    """How often the catalog was to be checked anew."""
-
-    def __post_init__(self) -> None:
-        self.made = self.lake.create_topic("shop/orders", 2)
-
-    @property
-    def state(self) -> TopicState:
-        return self.lake.warehouse.store.load(ORDERS)
-
-    def topic(self, which: str | bytes, *, after: int = -1) -> OneTopic | None:
-        if self.error is not None:
-            raise self.error
-        self.meanwhile()
-        self.begun += after >= self.begun
-        return self if which == "shop.orders" else None
-
-    def names(self) -> dict[str, TopicName]:
-        return {"shop.orders": ORDERS}
-
-
-@dataclass
-class Server:
-    """A gateway's part of a group."""
-
-    tenure: Tenure
-    offsets: Offsets
-
-    def commit(self, *offsets: int) -> list[Code]:
-        commits = {("shop.orders", n): Commit(offset) for n, offset in enumerate(offsets)}
-        return [*self.offsets.commit(GROUP, commits, refusal=Code.UNKNOWN_MEMBER_ID).values()]
-
-    def fetched(self, places: Collection[Place] | None) -> dict[Place, Committed] | Code:
-        return self.offsets.fetch({GROUP: places})[GROUP]
-
-    def committed(self) -> list[int]:
-        found = self.fetched(None)
-        assert not isinstance(found, Code)
-        return [committed.offset for _, committed in sorted(found.items())]
+from support.kafka.group_servers import FIRST, GROUP, ORDERS, SECOND, OneTopic, Server, wait
 
 
 @pytest.fixture
@@ -107,14 +52,6 @@ def topics() -> OneTopic:
 def servers(groups: Groups, topics: OneTopic, clock: FakeClock) -> list[Server]:
     tenures = [Tenure(groups, name, clock) for name in ("alpha", "beta")]
     return [Server(tenure, Offsets(groups, topics, tenure, clock)) for tenure in tenures]
-
-
-def wait(clock: FakeClock, *running: Tenure, ms: int = LEASE_MS + 1_000) -> None:
-    """Time passes, second by second, for gateways that are not frozen."""
-    for _ in range(ms // 1_000):
-        clock.advance(1_000)
-        for tenure in running:
-            tenure.beat()
 
 
 def test_a_frozen_gateway_overwrites_nothing(servers: list[Server], clock: FakeClock) -> None:
