@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 
 import lithify
 from lithify.kafka_server.groups.codes import Code
+from lithify.kafka_server.groups.committed import Commit, Committed, Place
 from lithify.kafka_server.groups.gateways import LEASE_MS
-from lithify.kafka_server.groups.offsets import Commit, Committed, Offsets, Place
+from lithify.kafka_server.groups.offsets import Offsets
 from lithify.kafka_server.groups.tenure import Tenure
 from lithify.model.names import TopicName
 from lithify.model.topic.state import TopicState

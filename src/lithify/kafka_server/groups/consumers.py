@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lithify.kafka_server.groups.codes import Code
+from lithify.kafka_server.groups.committed import Place
 from lithify.kafka_server.groups.modern.beats import Beat, Told, beaten, retargeted
 from lithify.kafka_server.groups.modern.group import Layout
-from lithify.kafka_server.groups.offsets import Place
 from lithify.kafka_server.groups.rooms import Room
 from lithify.kafka_server.groups.seat import Seat
 

@@ -14,11 +14,11 @@ from lithify.kafka_server.groups.classic.group import CONSUMERS, Group, Joined, 
 from lithify.kafka_server.groups.classic.joining import Join, joined
 from lithify.kafka_server.groups.classic.sessions import Sync, check, committing, heartbeat, left, synced
 from lithify.kafka_server.groups.codes import Code
+from lithify.kafka_server.groups.committed import Commit, Committed, Place
 from lithify.kafka_server.groups.consumer_protocol import assigned, subscribed
 from lithify.kafka_server.groups.consumers import Consumers
 from lithify.kafka_server.groups.modern.beats import committing as consumer_commits
 from lithify.kafka_server.groups.modern.group import ConsumerGroup
-from lithify.kafka_server.groups.offsets import Commit, Committed, Place
 from lithify.kafka_server.groups.shares import Token
 
 GROUPS_AT_ONCE = 200

@@ -14,11 +14,20 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
 from typing import Protocol
 
 from lithify.errors import LithifyError
 from lithify.kafka_server.groups.codes import Code
+from lithify.kafka_server.groups.committed import (
+    Commit,
+    Committed,
+    Place,
+    committed,
+    is_later,
+    is_lost,
+    names_of,
+    position_of,
+)
 from lithify.kafka_server.groups.tenure import Tenure
 from lithify.kafka_server.groups.untold import began_at, is_of, told
 from lithify.kafka_server.logs.kafka_names import kafka_name
@@ -30,11 +39,6 @@ from lithify.ports.clock import Clock
 from lithify.ports.groups import Groups
 
 LOGGER = logging.getLogger(__name__)
-METADATA_CHARACTERS = 4_096
-"""As Kafka's `offset.metadata.max.bytes`. Metadata is not stored."""
-
-Place = tuple[str, int]
-"""A topic as clients name it, and a partition."""
 
 
 class Topic(Protocol):
@@ -65,21 +69,6 @@ class Topics(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Commit:
-    """An offset that a client commits. `leader_epoch` is -1 if it does not know it."""
-
-    offset: int
-    leader_epoch: int = -1
-    metadata: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Committed:
-    offset: int
-    leader_epoch: int
-
-
 class Offsets:
     """The offsets of all groups. Methods wait for the database and raise `CoordinationError`."""
 
@@ -96,11 +85,11 @@ class Offsets:
     def commit(self, group: str, commits: Mapping[Place, Commit], *, refusal: Code) -> dict[Place, Code]:
         """Stores offsets, if no other gateway coordinates the group now; `refusal` where a member of the lake reads."""
         states = {name: self._state(name) for name in sorted({name for name, _ in commits})}
-        unknown = {name for (name, number), commit in commits.items() if _is_later(states[name], number, commit)}
+        unknown = {name for (name, number), commit in commits.items() if is_later(states[name], number, commit)}
         states |= self._states_anew(unknown)
         codes, positions = dict[Place, Code](), dict[Place, Position]()
         for place, commit in commits.items():
-            found = _position(group, states[place[0]], place, commit, self._clock.now_ms())
+            found = position_of(group, states[place[0]], place, commit, self._clock.now_ms())
             if isinstance(found, Position) and self._is_of_another(found):
                 found = Code.UNKNOWN_TOPIC_OR_PARTITION
             if isinstance(found, Position):
@@ -178,14 +167,14 @@ class Offsets:
         asked: dict[str, list[tuple[Place, Position]]] = {group: [] for group in groups}
         for position in self._groups.positions_of([*groups]):
             places = groups[position.group]
-            some = ((name, position.log.partition) for name in _names(position, names))
+            some = ((name, position.log.partition) for name in names_of(position, names))
             asked[position.group] += [(place, position) for place in some if places is None or place in places]
         every = [one for some in asked.values() for one in some]
         states = {name: self._state(name) for name in sorted({name for (name, _), _ in every})}
         # Another gateway may know a later version.
-        states |= self._states_anew({name for (name, _), position in every if _is_lost(position, states[name])})
+        states |= self._states_anew({name for (name, _), position in every if is_lost(position, states[name])})
         self._note_begun(groups, states)
-        return {group: _committed(some, states, once=groups[group] is None) for group, some in asked.items()}
+        return {group: committed(some, states, once=groups[group] is None) for group, some in asked.items()}
 
     def _note_begun(
         self, groups: Mapping[str, Collection[Place] | None], known: Mapping[str, TopicState | Code]
@@ -251,56 +240,3 @@ class Offsets:
 def _known(state: TopicState | Code) -> TopicState:
     assert isinstance(state, TopicState)
     return state
-
-
-def _names(position: Position, names: Mapping[str, TopicName]) -> list[str]:
-    """The names of a topic, first the one under which the group has read it, if it is served so."""
-    topic = position.log.topic
-    both = (kafka_name(topic, compacted=compacted) for compacted in (position.compacted, not position.compacted))
-    return [name for name in both if names.get(name) == topic]
-
-
-def _committed(
-    asked: Collection[tuple[Place, Position]], states: Mapping[str, TopicState | Code], *, once: bool
-) -> dict[Place, Committed] | Code:
-    """The offsets of one group: with `once` of each log under its first name that is served."""
-    found: dict[Place, Committed] = {}
-    done = set[LogId]()
-    for place, position in asked:
-        if once and position.log in done:
-            continue
-        state = states[place[0]]
-        if state is Code.KAFKA_STORAGE_ERROR:
-            return Code.COORDINATOR_LOAD_IN_PROGRESS
-        if isinstance(state, TopicState) and is_of(position.cursor, position.log.partition, state):
-            found[place] = Committed(position.cursor.offset, position.cursor.generation)
-            done.add(position.log)
-    return found
-
-
-def _is_lost(position: Position, state: TopicState | Code) -> bool:
-    return isinstance(state, TopicState) and not is_of(position.cursor, position.log.partition, state)
-
-
-def _is_later(state: TopicState | Code, partition: int, commit: Commit) -> bool:
-    """Whether a client knows a later version of the topic, by another gateway."""
-    if isinstance(state, Code):
-        return state is Code.UNKNOWN_TOPIC_OR_PARTITION
-    return partition not in state.partitions or commit.leader_epoch > state.log(partition).generation
-
-
-def _position(group: str, state: TopicState | Code, place: Place, commit: Commit, now_ms: int) -> Position | Code:
-    if isinstance(state, Code):
-        return state
-    name, partition = place
-    if partition not in state.partitions:
-        return Code.UNKNOWN_TOPIC_OR_PARTITION
-    if len(commit.metadata) > METADATA_CHARACTERS:
-        return Code.OFFSET_METADATA_TOO_LARGE
-    log = state.log(partition)
-    if commit.offset < 0 or commit.leader_epoch > log.generation:
-        return Code.INVALID_REQUEST
-    cursor = Cursor.of(state, log, commit.offset)
-    if 0 <= commit.leader_epoch < log.generation:
-        cursor = replace(cursor.without_run(), generation=commit.leader_epoch)
-    return Position(group, LogId(state.name, partition), cursor, name != kafka_name(state.name), now_ms)

@@ -20,8 +20,9 @@ from typing import Self, TypeVar
 
 from lithify.errors import CoordinationError, InvalidNameError, LithifyError
 from lithify.kafka_server.groups.codes import Code
+from lithify.kafka_server.groups.committed import Place
 from lithify.kafka_server.groups.gateways import Gateways
-from lithify.kafka_server.groups.offsets import Offsets, Place, Topics
+from lithify.kafka_server.groups.offsets import Offsets, Topics
 from lithify.kafka_server.groups.ranking import Gateway, heaviest
 from lithify.kafka_server.groups.rooms import Room, Rooms
 from lithify.kafka_server.groups.shares import Token

@@ -9,10 +9,10 @@ from typing import Any
 from lithify import Record
 from lithify.coordination.leases.memory import MemoryCoordination
 from lithify.kafka_server.groups.codes import Code
+from lithify.kafka_server.groups.committed import Commit
 from lithify.kafka_server.groups.coordinator import Coordinator, Wanted
 from lithify.kafka_server.groups.gateways import LEASE_MS
 from lithify.kafka_server.groups.modern.beats import Beat
-from lithify.kafka_server.groups.offsets import Commit
 from lithify.kafka_server.groups.ranking import Gateway, heaviest
 from lithify.kafka_server.groups.seat import FREE_MS, Shared
 from lithify.kafka_server.logs.served_topics import ServedTopics

@@ -6,7 +6,8 @@ import pytest
 
 import lithify
 from lithify.kafka_server.groups.codes import Code
-from lithify.kafka_server.groups.offsets import Commit, Committed, Offsets
+from lithify.kafka_server.groups.committed import Commit, Committed
+from lithify.kafka_server.groups.offsets import Offsets
 from lithify.kafka_server.groups.tenure import Tenure
 from lithify.kafka_server.logs.served_topics import LOOK_MS, ServedTopics
 from lithify.rules.reading.continuation import MissedDeletes, continuation

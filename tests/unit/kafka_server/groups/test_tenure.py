@@ -14,8 +14,9 @@ from lithify.coordination.leases.groups_sql import SqlGroups
 from lithify.coordination.leases.lease_transactions import shared_database
 from lithify.coordination.leases.memory import MemoryCoordination
 from lithify.kafka_server.groups.codes import Code
+from lithify.kafka_server.groups.committed import Commit, Committed
 from lithify.kafka_server.groups.gateways import LEASE_MS, Gateways
-from lithify.kafka_server.groups.offsets import Commit, Committed, Offsets
+from lithify.kafka_server.groups.offsets import Offsets
 from lithify.kafka_server.groups.ranking import Gateway
 from lithify.kafka_server.groups.tenure import Others, Tenure
 from lithify.kafka_server.logs.served_topics import ServedTopics

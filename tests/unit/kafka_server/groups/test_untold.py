@@ -6,7 +6,8 @@ import pytest
 
 import lithify
 from lithify.kafka_server.groups.codes import Code
-from lithify.kafka_server.groups.offsets import Commit, Offsets
+from lithify.kafka_server.groups.committed import Commit
+from lithify.kafka_server.groups.offsets import Offsets
 from lithify.kafka_server.groups.tenure import Tenure
 from lithify.rules.reading.continuation import Continuation, Continues, MissedDeletes, Untold, continuation
 from lithify.testing.fake_clock import FakeClock

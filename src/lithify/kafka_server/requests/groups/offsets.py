@@ -7,8 +7,8 @@ from itertools import groupby
 from typing import Any
 
 from lithify.kafka_server.groups.codes import Code
+from lithify.kafka_server.groups.committed import Commit, Committed, Place
 from lithify.kafka_server.groups.coordinator import Wanted
-from lithify.kafka_server.groups.offsets import Commit, Committed, Place
 from lithify.kafka_server.requests.context import Context
 from lithify.kafka_server.requests.topics import may_read, once
 
