@@ -22,7 +22,7 @@ from lithify.errors import RefusedError, UnusableEnvironmentError
 from lithify.gateway.access.audit import AuditFile
 from lithify.gateway.access.failures import AT_ONCE
 from lithify.gateway.listening.bound import bind
-from lithify.gateway.listening.guarded import gateway_tokens, strangers_at
+from lithify.gateway.listening.guarded import Callers, gateway_tokens, strangers_at
 from lithify.gateway.listening.listen import ListenAddress, Protection
 from lithify.gateway.listening.tls import TlsFiles
 from lithify.gateway.process.kafka_listener import KafkaListener, open_kafka
@@ -62,9 +62,7 @@ def listening(
     given = Protection(tokens.usable, tls is not None, needs_token)
     reporter = EventReporter(lake.warehouse.clock, "g1", told.append)
     strangers = strangers_at(lake.warehouse.clock, None if audit is None else AuditFile(audit))
-    listener = open_kafka(
-        lake, options, bound, given, tokens=tokens, strangers=strangers, reporter=reporter, url=None
-    )
+    listener = open_kafka(lake, options, bound, given, Callers(tokens, strangers), reporter, url=None)
     listener.start()
     try:
         yield listener

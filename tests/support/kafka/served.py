@@ -21,7 +21,7 @@ from lithify.kafka_server.logs.served_topics import ServedTopics
 from lithify.kafka_server.requests.cluster import Alone, Cluster, ThisNode
 from lithify.kafka_server.requests.context import Caller, Known, Served
 from lithify.kafka_server.requests.dispatch import Dispatch
-from lithify.model.access.roles import Role
+from lithify.model.access.roles import ALL, Role
 from lithify.model.access.scram import Mechanism
 from support.kafka.wire import WireClient
 
@@ -37,6 +37,9 @@ class Everyone:
 
     def may(self, role: Role, stream: str) -> bool:
         return role in Role.CONSUME.includes and stream not in self.hidden
+
+    def streams(self, role: Role) -> frozenset[str]:
+        return frozenset({"default", "shop"}) - self.hidden if self.hidden else frozenset({ALL})
 
 
 @dataclass(slots=True)

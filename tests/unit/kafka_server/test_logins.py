@@ -78,7 +78,9 @@ def test_the_same_name_gets_the_same_salt_each_time(served):
     assert sent[0] == sent[1]
 
 
-@pytest.mark.parametrize("sent", [b"", b"n,,n=user", b"p=tls-unique,,n=user,r=abc", b"n,,n=u,r=a,tokenauth=true", b"x" * 60_000])
+@pytest.mark.parametrize(
+    "sent", [b"", b"n,,n=user", b"p=tls-unique,,n=user,r=abc", b"n,,n=u,r=a,tokenauth=true", b"x" * 60_000]
+)
 def test_a_malformed_message_is_told_and_closes_the_connection(served, sent):
     with served.client() as client:
         client.ask(HANDSHAKE, 1, mechanism="SCRAM-SHA-256")

@@ -86,7 +86,9 @@ def test_first_messages_that_are_refused(sent, why):
         challenge(Mechanism.SHA_256, sent, "more")
 
 
-@pytest.mark.parametrize("first", [b"n,a=user,n=user,r=abc", b"y,,n=user,r=abc", b"n,,n=user,r=abc,x=y,tokenauth=false"])
+@pytest.mark.parametrize(
+    "first", [b"n,a=user,n=user,r=abc", b"y,,n=user,r=abc", b"n,,n=user,r=abc,x=y,tokenauth=false"]
+)
 def test_first_messages_that_are_taken(first):
     assert challenge(Mechanism.SHA_512, first, "more").nonce == "abcmore"
 

@@ -1,4 +1,4 @@
-"""Where the tokens of gateways are, and the random source that their secrets are from."""
+"""Where the tokens of gateways are, and the random source of their secrets and of logins."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ from lithify.ports.store import Warehouse
 
 if TYPE_CHECKING:
     from lithify.coordination.leases.gateways.tokens_sql import SqlTokens
+
+
+NONCE_BYTES = 24
 
 
 def tokens_of(warehouse: Warehouse, url: str | None, *, makes: bool = False) -> SqlTokens:
@@ -27,3 +30,8 @@ def tokens_of(warehouse: Warehouse, url: str | None, *, makes: bool = False) -> 
 def new_secret() -> tuple[str, str]:
     """A new id and a new secret of a token."""
     return secrets.token_hex(ID_BYTES), secrets.token_hex(SECRET_BYTES)
+
+
+def new_nonce() -> str:
+    """What a client is sent once, to sign it."""
+    return secrets.token_urlsafe(NONCE_BYTES)

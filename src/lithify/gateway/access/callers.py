@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lithify.errors import AccessDeniedError
-from lithify.model.access.roles import ADMIN, ALL, Grant, Role, allows
+from lithify.model.access.roles import ADMIN, ALL, Grant, Role, allows, streams
 from lithify.model.names import original_stream
 
 Scope = MutableMapping[str, Any]
@@ -27,6 +27,10 @@ class Caller:
     def may(self, role: Role, stream: str = ALL) -> bool:
         """Whether it has the role for a stream, by its stored name, or by default for the whole warehouse."""
         return allows(self.grants, role, stream)
+
+    def streams(self, role: Role) -> frozenset[str]:
+        """Those for which it has the role, by their stored names; with `*` all."""
+        return streams(self.grants, role)
 
 
 LOCAL = Caller("local", (ADMIN,))

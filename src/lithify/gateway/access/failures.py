@@ -49,5 +49,7 @@ def _network(address: str) -> str:
         parsed = ip_address(address)
     except ValueError:
         return address
-    four = parsed.ipv4_mapped if isinstance(parsed, IPv6Address) else parsed  # ::ffff:10.0.0.7, where [::] is listened on
+    four = (
+        parsed.ipv4_mapped if isinstance(parsed, IPv6Address) else parsed
+    )  # ::ffff:10.0.0.7, where [::] is listened on
     return str(four or ip_network((parsed, _SIX_PREFIX), strict=False))

@@ -20,7 +20,7 @@ class Strangers:
     audit: Audit | None = None
 
     def failed(self, address: str, what: str) -> bool:
-        """Counts a failure that is no request of HTTP. Whether it is one too many, which gets no line."""
+        """Counts a failure outside HTTP. Whether it is one too many, which gets no line."""
         is_too_many = self.failures.too_many(address) > 0
         if self.audit is not None and not is_too_many:
             facts = {"what": what, "code": AccessDeniedError("").code}

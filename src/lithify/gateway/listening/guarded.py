@@ -35,6 +35,14 @@ class GatewayTokens:
         return sum(not token.is_expired(now_ms) for token in self.stored.all())
 
 
+@dataclass(frozen=True, slots=True)
+class Callers:
+    """Who may ask a gateway, by tokens, and those who fail to say who they are."""
+
+    tokens: GatewayTokens
+    strangers: Strangers
+
+
 def gateway_tokens(warehouse: Warehouse, coordination_url: str | None) -> GatewayTokens:
     """The tokens of a warehouse. Raises `WarehouseError`, or `CoordinationError` for an invalid URL."""
     try:

@@ -16,10 +16,9 @@ from lithify.api.wiring.scopes import scope_of
 from lithify.api.wiring.shared_place import kafka_gateways_of
 from lithify.daemons.outages import OutageReporter
 from lithify.errors import AccessDeniedError, RefusedError
-from lithify.gateway.access.strangers import Strangers
 from lithify.gateway.listening.bound import BoundSocket
 from lithify.gateway.listening.connections import ServingLoop, make_room
-from lithify.gateway.listening.guarded import GatewayTokens
+from lithify.gateway.listening.guarded import Callers
 from lithify.gateway.listening.kafka_logins import kafka_logins
 from lithify.gateway.listening.listen import ListenAddress, Protection, may_listen
 from lithify.gateway.listening.tls import server_context
@@ -74,15 +73,14 @@ class KafkaListener:
             executor.shutdown(wait=False, cancel_futures=True)
 
 
-def open_kafka(  # noqa: PLR0913 - what a gateway is started with, by name
+def open_kafka(  # noqa: PLR0913 - what a gateway is started with
     lake: Lake,
     options: GatewayOptions,
     bound: BoundSocket,
     given: Protection,
-    *,
-    tokens: GatewayTokens,
-    strangers: Strangers,
+    who: Callers,
     reporter: OutageReporter,
+    *,
     url: str | None,
     shared: SharedTopics | None = None,
 ) -> KafkaListener:
@@ -106,7 +104,7 @@ def open_kafka(  # noqa: PLR0913 - what a gateway is started with, by name
     executors = ThreadPoolExecutor(THREADS, "kafka-reads"), ThreadPoolExecutor(LARGE_THREADS, "kafka-large")
 
     def begin() -> Connections:
-        logins = kafka_logins(listening, tokens, strangers)
+        logins = kafka_logins(listening, who)
         served = Served(topics, cluster, logins, *executors, reporter.defect, groups)
         return Connections(Dispatch(served), partial(make_room, share=KafkaLoop.share), closed)
 

@@ -15,7 +15,7 @@ from lithify.api.wiring.appends import append_notes_of
 from lithify.api.wiring.spark_choice import SparkChoice
 from lithify.gateway.access.hosts import AllowedHosts
 from lithify.gateway.listening.bound import BoundSocket, bind
-from lithify.gateway.listening.guarded import gateway_tokens, guarded, strangers_at
+from lithify.gateway.listening.guarded import Callers, gateway_tokens, guarded, strangers_at
 from lithify.gateway.listening.listen import Protection, may_listen
 from lithify.gateway.listening.open_files import allow_files
 from lithify.gateway.listening.tls import checked_tls
@@ -85,27 +85,17 @@ def _opened(
     jobs = Jobs(clock, JOBS_AT_ONCE, events.job)
     notes = append_notes_of(lake.warehouse, url)
     audited = None if options.audit is None else open_audit(options.audit, str(bound.address), loop.reporter)
-    strangers = strangers_at(clock, None if audited is None else audited.file)
+    who = Callers(tokens, strangers_at(clock, None if audited is None else audited.file))
     listener = None
     if kafka is not None:
-        listener = open_kafka(
-            lake,
-            options,
-            kafka,
-            protection,
-            tokens=tokens,
-            strangers=strangers,
-            reporter=loop.reporter,
-            url=url,
-            shared=topics,
-        )
+        listener = open_kafka(lake, options, kafka, protection, who, loop.reporter, url=url, shared=topics)
     app = guarded(
         application(Gateway(name, lake, jobs, events, url, registry.render, notes, topics)),
         listening,
         tokens,
         hosts=AllowedHosts(options.hosts),
         kind_of=kind_of,
-        strangers=strangers,
+        strangers=who.strangers,
     )
     return GatewayDaemon(
         loop,

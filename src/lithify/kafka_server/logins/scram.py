@@ -22,8 +22,8 @@ from hmac import compare_digest
 from lithify.model.access.scram import ITERATIONS, KeyPair, Mechanism, salt_of
 from lithify.model.access.tokens import id_of_user
 
-MESSAGE_BYTES = 2_048
-"""Of a message of a client at most. Those of real ones have some 200."""
+MOST_BYTES = 2_048
+"""What a client sends at once. Real clients send some 200."""
 _NAME = r"(?:[^=,\0]|=2C|=3D)+"
 _EXTENSIONS = r"(?:,[A-Za-z]+=[^,\0]+)*"
 _NONCE = r"[!-+\--~]+"
@@ -96,8 +96,8 @@ def challenge(mechanism: Mechanism, message: bytes, nonce: str) -> Challenge:
 
 
 def _text(message: bytes) -> str:
-    if len(message) > MESSAGE_BYTES:
-        raise ScramError(f"a message of SCRAM has at most {MESSAGE_BYTES} bytes, not {len(message)}")
+    if len(message) > MOST_BYTES:
+        raise ScramError(f"a message of SCRAM has at most {MOST_BYTES} bytes, not {len(message)}")
     try:
         return message.decode()
     except UnicodeDecodeError:

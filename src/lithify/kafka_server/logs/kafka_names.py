@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Final
 
-from lithify.model.names import MAX_NAME_LENGTH, TopicName, in_order
+from lithify.model.names import DEFAULT_STREAM, MAX_NAME_LENGTH, TopicName, in_order
 
 _DIGEST_LENGTH: Final = 16
 _COMPACTED: Final = ".compacted"
@@ -62,6 +62,13 @@ def listed(names: Iterable[TopicName]) -> Listing:
     compacted = {kafka_name(topic, compacted=True): topic for topic in topics.values()}
     nameable = {name: topic for name, topic in compacted.items() if name not in by_name} | topics
     return Listing(topics, tuple(clashes), nameable)
+
+
+def may_be_of(name: str, stream: str) -> bool:
+    """Whether a topic of a stream, by its stored name, may have that name. Only others than `default` have dots."""
+    if stream == DEFAULT_STREAM:
+        return "." not in name.removesuffix(_COMPACTED)
+    return name.startswith(f"{stream.translate(_AS_IN_KAFKA)}.")
 
 
 def kafka_name(name: TopicName, *, compacted: bool = False) -> str:

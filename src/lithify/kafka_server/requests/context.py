@@ -35,6 +35,10 @@ class Caller(Protocol):
         """Whether it has the role for a stream, by its stored name."""
         ...
 
+    def streams(self, role: Role) -> frozenset[str]:
+        """The streams for which it has the role, by their stored names; with `*` all."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Known:
@@ -60,7 +64,7 @@ class Logins(Protocol):
         ...
 
     def new_nonce(self) -> str:
-        """What nobody can foresee, of printable characters without a comma."""
+        """New and random, of printable characters without a comma."""
         ...
 
     def failed(self, address: str) -> bool:

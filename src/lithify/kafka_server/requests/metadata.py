@@ -7,7 +7,7 @@ from typing import Any
 from lithify.kafka_server.logs.served_topic import ServedTopic
 from lithify.kafka_server.requests.codes import Code
 from lithify.kafka_server.requests.context import Context
-from lithify.kafka_server.requests.topics import NO_ID, found, may_read, once
+from lithify.kafka_server.requests.topics import NO_ID, found, may_read, once, unread
 
 _ALL_IS_NONE_FROM = 1
 """The first version of Metadata in which no list means all topics; before, an empty one did."""
@@ -45,7 +45,9 @@ def _topics(context: Context, asked: list[dict[str, Any]] | None) -> list[dict[s
         names = context.topics.listed()
         asked = [{"name": name} for name, topic in names.items() if may_read(context, topic)]
     asked = once(asked, "name", "topic_id")
-    context.topics.load([one["name"] for one in asked if one.get("name")])
+    named = [one["name"] for one in asked if one.get("name")]
+    hidden = unread(context, named)
+    context.topics.load([name for name in named if name not in hidden])
     return [_described(context, one.get("name"), one.get("topic_id", NO_ID)) for one in asked]
 
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 from lithify.errors import LithifyError, OffsetOutOfRangeError, VersionSweptError
+from lithify.kafka_server.logs.kafka_names import may_be_of
 from lithify.kafka_server.logs.served_log import ServedLog
 from lithify.kafka_server.logs.served_topic import ServedTopic
 from lithify.kafka_server.requests.codes import Code
 from lithify.kafka_server.requests.context import Context
-from lithify.model.access.roles import Role
+from lithify.model.access.roles import ALL, Role
 from lithify.model.names import TopicName
 
 T = TypeVar("T")
@@ -22,6 +23,29 @@ _FOR_NOW = (Code.OFFSET_OUT_OF_RANGE, Code.OFFSET_NOT_AVAILABLE)
 
 def may_read(context: Context, name: TopicName) -> bool:
     return context.caller.may(Role.CONSUME, name.stream)
+
+
+def untold(context: Context, name: str) -> Code:
+    """What is answered to a name that the caller cannot read.
+
+    It does not tell whether there is such a topic: else names could be tried by a token without rights. A broker
+    answers by the name alone, too.
+    """
+    streams = context.caller.streams(Role.CONSUME)
+    may_have = ALL in streams or any(may_be_of(name, stream) for stream in streams)
+    return Code.UNKNOWN_TOPIC_OR_PARTITION if may_have else Code.TOPIC_AUTHORIZATION_FAILED
+
+
+def unread(context: Context, names: Iterable[str]) -> dict[str, Code]:
+    """The names that the caller cannot read, with the answer to each. May wait for the catalog."""
+    known = context.topics.names()
+    others = (name for name in names if name not in known or not may_read(context, known[name]))
+    return {name: untold(context, name) for name in others}
+
+
+def may_name(context: Context, names: Iterable[str]) -> bool:
+    """Whether the caller may read all topics of these names, or could if there were such topics."""
+    return Code.TOPIC_AUTHORIZATION_FAILED not in unread(context, names).values()
 
 
 def once(rows: Sequence[dict[str, Any]], *names: str) -> list[dict[str, Any]]:
@@ -42,15 +66,16 @@ def found_anew(context: Context, topic_id: bytes) -> ServedTopic | Code:
 
 def found(context: Context, name: str | None, topic_id: bytes = NO_ID, *, after: int = -1) -> ServedTopic | Code:
     """The topic of that id, or of that name if there is no id. May wait until the catalog is checked."""
-    by_id = topic_id != NO_ID
+    by_id, name = topic_id != NO_ID, name or ""
+    other = Code.UNKNOWN_TOPIC_ID if by_id else untold(context, name)
     try:
-        topic = context.topics.topic(topic_id if by_id else name or "", after=after)
+        if not by_id and (known := context.topics.names().get(name)) is not None and not may_read(context, known):
+            return other  # it is not even loaded
+        topic = context.topics.topic(topic_id if by_id else name, after=after)
     except LithifyError as error:
         context.served.failed(error)
         return Code.KAFKA_STORAGE_ERROR
-    if topic is None:
-        return Code.UNKNOWN_TOPIC_ID if by_id else Code.UNKNOWN_TOPIC_OR_PARTITION
-    return topic if may_read(context, topic.name) else Code.TOPIC_AUTHORIZATION_FAILED
+    return other if topic is None or not may_read(context, topic.name) else topic
 
 
 def log_of(context: Context, topic: ServedTopic | Code, partition: int, known_epoch: int) -> ServedLog | Code:

@@ -67,6 +67,11 @@ def parse_grant(text: str) -> Grant:
     return Grant(Role(name), parse_stream(stream))
 
 
+def streams(grants: Iterable[Grant], role: Role) -> frozenset[str]:
+    """The streams for which one of the grants includes the role, by their stored names; with `*` all of them."""
+    return frozenset(grant.stream for grant in grants if role in grant.role.includes)
+
+
 def allows(grants: Iterable[Grant], role: Role, stream: str) -> bool:
     """Whether one of the grants includes the role for a stream, by its stored name.
 

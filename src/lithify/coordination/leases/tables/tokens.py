@@ -43,7 +43,7 @@ def token_row(token: Token, scope: str) -> dict[str, Any]:
 
 
 def token_of(row: Any, scram: ScramKeys | None) -> Token:
-    """The token in a row that was `checked`, with what SCRAM needs of it. Raises `CoordinationError` for grants that cannot be."""
+    """The token in a row that was `checked`, with its keys for SCRAM. Raises `CoordinationError`."""
     grants = []
     for text in row.grants.split(" "):
         role, _, stream = text.partition(":")

@@ -9,7 +9,10 @@ from lithify.kafka_server.groups.codes import Code
 from lithify.kafka_server.groups.modern.beats import HEARTBEAT_MS, JOINS, Beat
 from lithify.kafka_server.requests.context import Context
 from lithify.kafka_server.requests.groups.members import METADATA_BYTES, is_long, refused_in
-from lithify.kafka_server.requests.topics import may_read
+from lithify.kafka_server.requests.topics import may_name, may_read, unread
+
+_NO_NAME = "/"
+"""No topic has it in its name: so a member gets no partition, as if the topic were not there."""
 
 PATTERN_CHARACTERS = 4_096
 
@@ -24,7 +27,8 @@ async def consumer_group_heartbeat(context: Context, request: dict[str, Any]) ->
     names = (context.client_id, *(request[name] for name in ("member_id", "instance_id", "rack_id")))
     if is_long(*names) or sum(map(len, topics or ())) > METADATA_BYTES or len(pattern or "") > PATTERN_CHARACTERS:
         return {"error_code": Code.INVALID_REQUEST}
-    if not await context.work(lambda: _may_subscribe(context, topics or (), pattern)):
+    hidden = await context.work(lambda: _hidden(context, topics or (), pattern))
+    if hidden is None:
         return {"error_code": Code.GROUP_AUTHORIZATION_FAILED}
     if request["member_epoch"] == JOINS:
         error = await refused_in(context, request["group_id"])
@@ -38,7 +42,7 @@ async def consumer_group_heartbeat(context: Context, request: dict[str, Any]) ->
         client_id=context.client_id or "",
         client_host=f"/{context.client_host}",
         rebalance_ms=request["rebalance_timeout_ms"],
-        topics=None if topics is None else frozenset(topics),
+        topics=None if topics is None else frozenset(f"{n}{_NO_NAME}" if n in hidden else n for n in topics),
         pattern=pattern,
         matched=frozenset(),
         assignor=request["server_assignor"],
@@ -58,7 +62,12 @@ async def consumer_group_heartbeat(context: Context, request: dict[str, Any]) ->
     }
 
 
-def _may_subscribe(context: Context, topics: list[str] | tuple[str, ...], pattern: str | None) -> bool:
-    """Whether the caller may read all topics that it names; with a pattern, all there are."""
+def _hidden(context: Context, topics: list[str] | tuple[str, ...], pattern: str | None) -> frozenset[str] | None:
+    """Topics that the caller names, but may not read, where it cannot know that; None if it is refused.
+
+    With a pattern it has to be able to read all topics there are.
+    """
     names = context.topics.names()
-    return all(may_read(context, names[name]) for name in (names if pattern else topics) if name in names)
+    if pattern and not all(may_read(context, name) for name in names.values()):
+        return None
+    return frozenset(unread(context, topics)) & names.keys() if may_name(context, topics) else None

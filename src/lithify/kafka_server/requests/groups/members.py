@@ -10,7 +10,7 @@ from lithify.kafka_server.groups.classic.sessions import Sync
 from lithify.kafka_server.groups.codes import Code
 from lithify.kafka_server.groups.consumer_protocol import subscribed
 from lithify.kafka_server.requests.context import Context
-from lithify.kafka_server.requests.topics import may_read
+from lithify.kafka_server.requests.topics import may_name, may_read
 from lithify.model.access.roles import ALL, Role
 from lithify.model.names import MAX_NAME_LENGTH
 
@@ -142,7 +142,6 @@ async def refused_in(context: Context, group: str) -> Code:
 
 
 def _may_subscribe(context: Context, protocols: tuple[tuple[str, bytes], ...]) -> bool:
-    """Whether the caller may read all topics that it names, as far as there are such topics."""
-    names = context.topics.names()
+    """Whether the caller may read all topics that it names, or could if there were such topics."""
     wanted = {name for _, metadata in protocols for name in subscribed(metadata)}
-    return all(may_read(context, names[name]) for name in wanted if name in names)
+    return may_name(context, wanted)

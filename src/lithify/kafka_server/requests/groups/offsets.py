@@ -10,7 +10,7 @@ from lithify.kafka_server.groups.codes import Code
 from lithify.kafka_server.groups.committed import Commit, Committed, Place
 from lithify.kafka_server.groups.coordinator import Wanted
 from lithify.kafka_server.requests.context import Context
-from lithify.kafka_server.requests.topics import may_read, once
+from lithify.kafka_server.requests.topics import once, unread
 
 NO_OFFSET = Committed(-1, -1)
 
@@ -62,7 +62,9 @@ def _to_commit(context: Context, request: dict[str, Any]) -> tuple[dict[Place, C
         for topic in request["topics"]
         for one in topic["partitions"]
     }
-    refused = _refused(context, commits)
+    known, refused = context.topics.names(), _refused(context, commits)
+    # A topic that is not known here yet may be known to the coordinator, which then has the catalog checked.
+    refused = {p: code for p, code in refused.items() if p[0] in known or code is Code.TOPIC_AUTHORIZATION_FAILED}
     return {place: commit for place, commit in commits.items() if place not in refused}, refused
 
 
@@ -91,15 +93,15 @@ def _shown(
     found = {place: offset for place, offset in result.items() if place not in refused}
     if places is None:  # who asks for all gets what it may see
         return {"group_id": group, "topics": _offsets(found, {}), "error_code": Code.NONE}
-    none = {place: NO_OFFSET for place in places if place not in refused}
-    return {"group_id": group, "topics": _offsets(none | found, refused), "error_code": Code.NONE}
+    denied = {place: code for place, code in refused.items() if code is Code.TOPIC_AUTHORIZATION_FAILED}
+    none = {place: NO_OFFSET for place in places if place not in denied}
+    return {"group_id": group, "topics": _offsets(none | found, denied), "error_code": Code.NONE}
 
 
 def _refused(context: Context, places: Collection[Place]) -> dict[Place, Code]:
-    """The places in topics that the caller may not read. May wait for the catalog."""
-    names = context.topics.names()
-    denied = {name for name, _ in places if name in names and not may_read(context, names[name])}
-    return {place: Code.TOPIC_AUTHORIZATION_FAILED for place in places if place[0] in denied}
+    """The places in topics that the caller cannot read, with the answer to each. May wait for the catalog."""
+    codes = unread(context, {name for name, _ in places})
+    return {place: Code(codes[place[0]]) for place in places if place[0] in codes}
 
 
 def _by_topic(codes: Mapping[Place, Code]) -> list[dict[str, Any]]:
