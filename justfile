@@ -12,7 +12,7 @@ default:
 check:
     @{{python}} scripts/check.py --quick
 
-# Everything; `just check-all --pulsar --shells --pythons --browser` with what needs a real Pulsar, zsh and fish, three Pythons, Chromium
+# Everything; `just check-all --pulsar --shells --pythons --browser --kcat` with what needs a real Pulsar, zsh and fish, three Pythons, Chromium, kcat
 check-all *ARGS:
     @{{python}} scripts/check.py {{ARGS}}
 

@@ -1,14 +1,12 @@
 """Runs the project's checks section by section and says how long each took.
 
-    scripts/check.py              every section but `pulsar`, `shells`, `pythons` and `browser`
-    scripts/check.py --pulsar     that one too, beside the others; so do `--shells`, `--pythons` and `--browser`
+    scripts/check.py              every section but `pulsar`, `shells`, `pythons`, `browser` and `kcat`
+    scripts/check.py --pulsar     that one too, beside the others; so do `--shells` and the other three
     scripts/check.py --quick      those that take seconds
     scripts/check.py store spark  only these
 
-A folder of `tests/` is a section of its own name, so that none is left out. `pulsar`, which needs Maven, `shells` and
-`browser`, which need Debian's packages, and `pythons`, which needs several Pythons, run only if they are asked for. All
-sections run even if one fails; the exit code is 1 if any did. `just check`, `just check-all`, `just only` and CI call
-this.
+A folder of `tests/` is a section of its own name, so that none is left out. Sections that need what a machine may lack
+run only if they are asked for. All sections run even if one fails; the exit code is 1 if any did.
 
 Two cores are kept busy by five lanes, as much of a test is waiting for a JVM, a broker or a timeout:
 
@@ -66,6 +64,7 @@ TOGETHER = (
     "cluster",
     "shells",
     "browser",
+    "kcat",
     "site",
     "trial",
     "wheels",
@@ -102,8 +101,9 @@ BY_NAME = {
     "shells": "zsh and fish, as Debian has them",
     "pythons": "every Python that Lithify runs on, each with some 600 MB of packages",
     "browser": "Chromium, as Debian has it",
+    "kcat": "kcat, as Debian has it",
 }
-"""Only where the command line asks for them, as they need what a machine may lack."""
+"""Only where the command line asks for them."""
 
 ONCE_MORE = ("equals_oracle", "source_read", "source_write", "verify")
 ON_CLUSTER = ("--on-cluster", *(f"tests/spark/test_{name}.py" for name in ONCE_MORE))

@@ -309,7 +309,7 @@ def _defines(module: str, name: str) -> bool:
     """True of what is not ours."""
     top = module.partition(".")[0]
     root = next((root for root in (ROOT / "src", ROOT / "tests") if (root / top).is_dir()), None)
-    if root is None or top in sys.stdlib_module_names:
+    if root is None or top in sys.stdlib_module_names or top == "kafka":  # kafka-python, and a folder of tests
         return True
     place = root / module.replace(".", "/")
     sources = (place / "__init__.py", place.with_suffix(".pyi"), place.with_suffix(".py"))  # `.pyi`: of generated code

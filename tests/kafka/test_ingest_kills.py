@@ -9,10 +9,10 @@ from threading import Event, Thread
 from pyspark.sql import SparkSession
 
 import lithify
-from kafka.feeding import feed
 from lithify.service.round.compact import RunRequest, compact
 from support.engines.kernel import KernelEngine
 from support.kafka.broker import KafkaBroker, read_all
+from support.kafka.feeding import feed
 from support.kafka.ingest import KafkaCopy, ingest_program, wait_for_batches
 from support.processes.programs import end
 

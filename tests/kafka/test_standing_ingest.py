@@ -10,12 +10,12 @@ import pytest
 
 import lithify
 from gateway.standing.gateways import GatewayProcess, waited
-from kafka.feeding import feed
 from lithify.api.wiring.system_clock import SystemClock
 from lithify.coordination.leases.gateways.jobs_sql import open_standing_jobs
 from lithify.model.formats.warehouse_scope import WarehouseScope
 from lithify.model.jobs.definition import StandingJob
 from support.kafka.broker import KafkaBroker, read_all
+from support.kafka.feeding import feed
 from support.kafka.ingest import COPIED_S, ingest_command
 from support.processes.frozen import freeze
 

@@ -122,7 +122,7 @@ def serving_kafka(
 
 @contextmanager
 def serving_groups(lake: Lake) -> Iterator[ServedLake]:
-    """With groups, in the database beside the catalog. Anybody may do all."""
+    """With groups, in the database beside the catalog. Each caller may do all."""
     shared = Shared(groups_of(lake.warehouse, None, makes=True), kafka_gateways_of(lake.warehouse, None))
     with serving_kafka(lake, OpenLogins(Everyone(roles=None)), groups=shared) as one:
         yield one
