@@ -84,7 +84,7 @@ def a_log(broker: KafkaBroker, **config: str) -> LiveLog:
     log = LiveLog(
         broker, {name.replace("_", "."): value for name, value in config.items()}, time.time_ns() // 10**6 - DAY_MS
     )
-    for tag in (b"1", b"2", b"3"):
+    for tag in (b"1", b"2"):
         log.append([Record(key, tag) for key in (b"a", b"b", b"c")])
         log.roll()
     return log
