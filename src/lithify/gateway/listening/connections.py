@@ -24,6 +24,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from lithify.gateway.access.bodies import LEAST_RATE
 from lithify.gateway.access.callers import has_caller
+from lithify.gateway.listening.bound import BACKLOG
 from lithify.gateway.listening.handshakes import Handshake
 from lithify.gateway.listening.listen import ListenAddress
 from lithify.gateway.listening.tls import TlsFiles
@@ -32,8 +33,8 @@ HEAD_S, UNREAD_S, KEEP_ALIVE_S = 10.0, 60, 15
 CONNECTIONS_AT_MOST = 2_000
 SPARE: Final = 32
 """One in so many connections is closed beside those that have to be."""
-ACCEPTED_AT_ONCE = 128
-"""Before any of them is closed."""
+ACCEPTED_AT_ONCE = 32
+"""Before any of them is closed, and before others are answered."""
 HEAD_BYTES = 32 * 1024
 """The line and headers of a request together, while they are incomplete: h11 refuses more."""
 _USER_TIMEOUT = getattr(socket, "TCP_USER_TIMEOUT", None)
@@ -148,14 +149,15 @@ class ServingLoop(asyncio.SelectorEventLoop):
     """One in so many files of the process may be a connection."""
 
     async def create_server(self, *args: Any, **more: Any) -> asyncio.Server:
-        """As always, with less time for a handshake, and more clients that wait to be accepted."""
-        more.setdefault("backlog", max(1, connections_at_most(self.share) // 4))
+        """As always, with less time for a handshake, and more clients that wait than are accepted at once."""
+        more["backlog"] = ACCEPTED_AT_ONCE
         create: Any = super().create_server
         context = more.pop("ssl", None)
         if context is not None:
             made, *rest = args
             args = (lambda: Handshake(made(), context, HEAD_S), *rest)
         server: asyncio.Server = await create(*args, **more)
+        more["sock"].listen(BACKLOG)
         return server
 
 
@@ -168,7 +170,6 @@ def uvicorn_settings(address: ListenAddress, tls: TlsFiles | None) -> dict[str, 
         "http": BoundedProtocol,
         "loop": f"{__name__}:{ServingLoop.__name__}",
         "ws": "none",
-        "backlog": ACCEPTED_AT_ONCE,
         "h11_max_incomplete_event_size": HEAD_BYTES,
         "timeout_keep_alive": KEEP_ALIVE_S,
         "proxy_headers": False,  # else a client says which address it has
