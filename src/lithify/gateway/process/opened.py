@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 import lithify
@@ -86,9 +87,8 @@ def _opened(
     notes = append_notes_of(lake.warehouse, url)
     audited = None if options.audit is None else open_audit(options.audit, str(bound.address), loop.reporter)
     who = Callers(tokens, strangers_at(clock, None if audited is None else audited.file))
-    listener = None
-    if kafka is not None:
-        listener = open_kafka(lake, options, kafka, protection, who, loop.reporter, url=url, shared=topics)
+    serving_kafka = partial(open_kafka, url=url, shared=topics)
+    listener = None if kafka is None else serving_kafka(lake, options, kafka, protection, who, loop.reporter)
     app = guarded(
         application(Gateway(name, lake, jobs, events, url, registry.render, notes, topics)),
         listening,
