@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import socket
 import struct
 import time
@@ -10,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Event
+from weakref import ref
 
 import pytest
 
@@ -26,6 +28,10 @@ class Known:
     is_known: bool = True
 
 
+class Held:
+    """What a request was read into."""
+
+
 @dataclass
 class Words:
     """Answers a frame by what it says. `stopped` counts the waits that were ended."""
@@ -33,6 +39,7 @@ class Words:
     session: Known = field(default_factory=Known)
     waits: int = 0
     stopped: Event = field(default_factory=Event)
+    held: list[ref[Held]] = field(default_factory=list)
 
     def begin(self, client, local):
         return self.session
@@ -40,6 +47,8 @@ class Words:
     async def answer(self, session, frame):
         match frame:
             case b"wait":
+                held = Held()
+                self.held.append(ref(held))
                 try:
                     self.waits += 1
                     await asyncio.sleep(3600)
@@ -278,6 +287,19 @@ def test_requests_that_take_too_much_memory_together_close_the_largest(monkeypat
             assert [other.frame() for _ in range(3)] == [b"here"] * 3
         small.close()
         wait_until(lambda: one.connections[0].held_bytes == 0, "counted for ever", 10)
+
+
+def test_what_a_request_holds_goes_with_its_connection(listener):
+    """At once: the next full garbage collection may be far away."""
+    gc.disable()
+    try:
+        with listener.client() as client:
+            client.sock.sendall(framed(b"wait"))
+            wait_until(lambda: listener.words.waits == 1, "it does not wait", 10)
+            assert listener.words.held[0]() is not None
+        wait_until(lambda: listener.words.held[0]() is None, "it is held", 10)
+    finally:
+        gc.enable()
 
 
 def test_a_request_counts_until_it_is_answered(listener):

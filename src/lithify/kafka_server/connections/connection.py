@@ -11,7 +11,7 @@ no request for 10 min                                                         cl
 an answer that is not taken within 60 s and a second for each 64 KiB          closed
 bytes that no client acknowledges for 60 s                                    closed by the kernel
 answers of more than 512 MiB, all together, that are not taken                the oldest is closed
-requests of more than 64 MiB, all together, half there or not answered yet    the largest is closed
+requests of more than 32 MiB, all together, half there or not answered yet    the largest is closed
 more connections than may be                                                  those that are idle, for others
 """
 
@@ -29,7 +29,7 @@ from lithify.errors.defects import as_lithify_error
 from lithify.kafka_server.connections.answering import Answer, Answering, ClosingError, Session
 
 FRAME_BYTES, STRANGE_FRAME_BYTES, AHEAD_BYTES = 2**20, 2**16, 2**16
-UNSENT_BYTES, HELD_BYTES = 2**29, 2**26
+UNSENT_BYTES, HELD_BYTES = 2**29, 2**25
 FRAME_S, IDLE_S, UNREAD_S, LEAST_RATE = 30.0, 600.0, 60, 2**16
 _LENGTH_BYTES: Final = 4
 _TLS: Final = b"\x16\x03"
@@ -52,7 +52,7 @@ class Connections:
     unsent_bytes: int = 0
     """Of all answers, which hold batches in memory."""
     held_bytes: int = 0
-    """Of all requests, which take twelve times as much once they are read."""
+    """Of all requests, which take ten times as much once they are read, as a fetch that waits."""
 
     def close_late(self, now_s: float) -> None:
         """Closes those that have waited for too long."""
@@ -133,6 +133,7 @@ class Connection(asyncio.Protocol):
         self._drop()
         if self._task is not None:
             self._task.cancel()
+            self._task = None  # it ends with an error whose frames hold this: what it has read would stay in memory
 
     def make_room(self) -> None:
         """Closes some if there are too many."""
