@@ -23,7 +23,7 @@ from lithify.gateway.access.audit import AuditFile
 from lithify.gateway.access.failures import AT_ONCE
 from lithify.gateway.listening.bound import bind
 from lithify.gateway.listening.guarded import Callers, gateway_tokens, strangers_at
-from lithify.gateway.listening.listen import ListenAddress, Protection
+from lithify.gateway.listening.listen import Address, ListenAddress, Protection
 from lithify.gateway.listening.tls import TlsFiles
 from lithify.gateway.process.kafka_listener import KafkaListener, open_kafka
 from lithify.gateway.process.opened import open_gateway
@@ -35,7 +35,7 @@ from support.pages.text import blocks
 from support.servers.certificates import a_certificate
 
 HERE, ANYWHERE = ListenAddress("127.0.0.1", 0), ListenAddress("0.0.0.0", 0)
-METADATA, HANDSHAKE, API_VERSIONS, AUTHENTICATE = 3, 17, 18, 36
+METADATA, FIND, HANDSHAKE, API_VERSIONS, AUTHENTICATE = 3, 10, 17, 18, 36
 WAIT_S = 30
 
 
@@ -55,10 +55,12 @@ def listening(
     *,
     needs_token: bool = False,
     audit: Path | None = None,
+    host: str = "127.0.0.1",
+    advertised: Address | None = None,
 ) -> Iterator[KafkaListener]:
     """A listener of this machine, as a gateway opens it."""
-    bound, tokens = bind(HERE), gateway_tokens(lake.warehouse, None)
-    options = GatewayOptions("g1", HERE, tls, KafkaAddresses(HERE))
+    bound, tokens = bind(ListenAddress(host, 0)), gateway_tokens(lake.warehouse, None)
+    options = GatewayOptions("g1", HERE, tls, KafkaAddresses(HERE, advertised))
     given = Protection(tokens.usable, tls is not None, needs_token)
     reporter = EventReporter(lake.warehouse.clock, "g1", told.append)
     strangers = strangers_at(lake.warehouse.clock, None if audit is None else AuditFile(audit))
@@ -263,6 +265,66 @@ def test_on_all_addresses_it_needs_one_to_tell_clients(tmp_path):
     with pytest.raises(RefusedError, match="cannot be told to connect to") as raised:
         open_gateway(lake, GatewayOptions("g1", HERE, kafka=KafkaAddresses(ANYWHERE), **risks))
     assert "--kafka-advertise" in raised.value.hint
+
+
+@pytest.mark.parametrize(
+    ("advertised", "told"),
+    [
+        (None, ("127.0.0.1", 0)),
+        (Address("localhost", 9093), ("localhost", 9093)),
+        (Address("localhost", 0), ("localhost", 0)),
+        (Address("gateway.example", 9093), ("gateway.example", 9093)),
+        (Address("fe80::7", 9093), ("fe80::7", 9093)),
+    ],
+)
+def test_clients_are_told_the_address_as_it_is_given(lake, advertised, told):
+    with listening(lake, [], advertised=advertised) as listener:
+        port = listener.serving.taken.getsockname()[1]
+        with WireClient(("127.0.0.1", port)) as client:
+            (broker,) = client.ask(METADATA, 12, topics=[])["brokers"]
+            found = client.ask(FIND, 4, key_type=0, coordinator_keys=["g"])["coordinators"][0]
+        expected = told[0], told[1] or port
+        assert {(broker["host"], broker["port"]), (found["host"], found["port"])} == {expected}
+        is_other = advertised is not None
+        assert listener.listens == f"127.0.0.1:{port}" + (f"; they connect to {listener.address}" if is_other else "")
+
+
+def test_clients_read_by_ipv6(lake):
+    with listening(lake, [], host="::1") as listener:
+        assert listener.address.startswith("[::1]:")
+        consumer = Consumer({"bootstrap.servers": listener.address, "group.id": "readers", "log_level": 0})
+        consumer.assign([TopicPartition("shop.orders", 0, 0)])
+        assert consumer.poll(WAIT_S).value() == b"v"
+        consumer.close()
+
+
+def test_a_certificate_of_localhost_fits_clients_of_localhost(lake, tmp_path):
+    files = a_certificate(tmp_path, "localhost", datetime.now(UTC), host="localhost")
+    with listening(lake, [], files, advertised=Address("localhost", 0)) as listener:
+        consumer = Consumer(
+            {
+                "bootstrap.servers": listener.address,
+                "group.id": "readers",
+                "security.protocol": "SSL",
+                "ssl.ca.location": str(files.certificate),
+                "log_level": 0,
+            }
+        )
+        consumer.assign([TopicPartition("shop.orders", 0, 0)])
+        assert consumer.poll(WAIT_S).value() == b"v"
+        consumer.close()
+
+
+def test_two_gateways_that_tell_one_address_say_so(lake):
+    first, second = list[CleanerEvent](), list[CleanerEvent]()
+    same = Address("gateway.example", 9093)
+    with listening(lake, first, advertised=same), listening(lake, second, advertised=same):
+        deadline = time.monotonic() + WAIT_S
+        while not (first and second) and time.monotonic() < deadline:
+            time.sleep(0.1)
+    for told in (first, second):
+        assert [event.facts["error_code"] for event in told] == ["Refused"]
+        assert "another gateway has the address gateway.example:9093" in told[0].facts["error"]
 
 
 def test_a_port_that_is_taken_is_told(tmp_path):

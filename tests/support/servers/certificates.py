@@ -16,13 +16,14 @@ from lithify.gateway.listening.tls import TlsFiles
 PASSWORD = b"password"
 
 
-def a_certificate(folder: Path, name: str, now: datetime, days: int = 30) -> TlsFiles:
-    """For 127.0.0.1, valid from nine days ago; its key is also there with a password, as `NAME.encrypted`."""
+def a_certificate(folder: Path, name: str, now: datetime, days: int = 30, *, host: str | None = None) -> TlsFiles:
+    """For 127.0.0.1 or a `host`, valid from nine days ago; its key is also there with a password: `NAME.encrypted`."""
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
     builder = x509.CertificateBuilder().subject_name(subject).issuer_name(subject).public_key(key.public_key())
     builder = builder.serial_number(x509.random_serial_number()).not_valid_before(now - timedelta(days=9))
-    names = x509.SubjectAlternativeName([x509.IPAddress(IPv4Address("127.0.0.1"))])
+    named = x509.IPAddress(IPv4Address("127.0.0.1")) if host is None else x509.DNSName(host)
+    names = x509.SubjectAlternativeName([named])
     builder = builder.not_valid_after(now + timedelta(days=days)).add_extension(names, critical=False)
     files = TlsFiles(folder / f"{name}.crt", folder / f"{name}.key")
     pem, form = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8

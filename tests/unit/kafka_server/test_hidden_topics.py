@@ -77,7 +77,7 @@ def test_a_caller_without_rights_cannot_tell_whether_a_topic_is_there(served, ke
 
 
 def test_an_id_of_a_hidden_topic_is_answered_as_one_of_none(served):
-    with serving_kafka(served.lake) as everybody, everybody.client() as client:
+    with serving_kafka(served.lake) as admin, admin.client() as client:
         (known,) = client.ask(3, 12, topics=[{"name": "vault.secret"}])["topics"]
     with served.client() as client:
         for topic_id in (known["topic_id"], b"x" * 16):

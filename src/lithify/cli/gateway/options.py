@@ -76,14 +76,14 @@ class GatewayAsked:
         """The options of the process; `place` is where the lake is. Raises `InvalidInputError`."""
         from lithify.api.wiring import machine
         from lithify.gateway.access.hosts import checked_host
-        from lithify.gateway.listening.listen import ListenAddress
+        from lithify.gateway.listening.listen import Address, ListenAddress
         from lithify.gateway.listening.tls import TlsFiles
         from lithify.gateway.process.options import GatewayOptions, KafkaAddresses
 
         kafka = None
         if self.kafka is not None:
             listen, advertised = self.kafka
-            kafka = KafkaAddresses(ListenAddress(*listen), None if advertised is None else ListenAddress(*advertised))
+            kafka = KafkaAddresses(ListenAddress(*listen), Address(*(advertised or listen)))
         return GatewayOptions(
             self.name or machine(),
             ListenAddress(*self.listen),

@@ -15,14 +15,22 @@ NO_TOKENS, NO_TLS = "--insecure-no-tokens", "--insecure-no-tls"
 
 
 @dataclass(frozen=True, slots=True)
-class ListenAddress:
+class Address:
+    """To connect to. `host` is an address or a name."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+@dataclass(frozen=True, slots=True)
+class ListenAddress(Address):
     """`host` is an address, or a name that is resolved when it is listened on; port 0 is any that is free.
 
     `localhost` is 127.0.0.1, whatever it may be resolved to.
     """
-
-    host: str
-    port: int
 
     def __post_init__(self) -> None:
         if self.host.lower() == "localhost":
@@ -35,9 +43,6 @@ class ListenAddress:
             return ip_address(self.host).is_loopback
         except ValueError:
             return False
-
-    def __str__(self) -> str:
-        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
 @dataclass(frozen=True, slots=True)

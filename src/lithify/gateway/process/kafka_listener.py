@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -20,7 +19,7 @@ from lithify.gateway.listening.bound import BoundSocket
 from lithify.gateway.listening.connections import ServingLoop, make_room
 from lithify.gateway.listening.guarded import Callers
 from lithify.gateway.listening.kafka_logins import kafka_logins
-from lithify.gateway.listening.listen import ListenAddress, Protection, may_listen
+from lithify.gateway.listening.listen import Address, ListenAddress, Protection, may_listen
 from lithify.gateway.listening.tls import server_context
 from lithify.gateway.process.options import GatewayOptions
 from lithify.kafka_server.connections.connection import Connections
@@ -98,8 +97,7 @@ def open_kafka(  # noqa: PLR0913 - what a gateway is started with
         reporter.outage(f"{CLOSED}: {_kind(reason)}", AccessDeniedError(text))
 
     topics = ServedTopics(lake.warehouse, shared)
-    full = partial(_tell_full, reporter)
-    groups = _coordinator(lake, url, Gateway(address.host, address.port), topics, full)
+    groups = _coordinator(lake, url, address, topics, reporter)
     cluster = _alone(lake, address) if groups is None else groups
     executors = ThreadPoolExecutor(THREADS, "kafka-reads"), ThreadPoolExecutor(LARGE_THREADS, "kafka-large")
 
@@ -111,8 +109,9 @@ def open_kafka(  # noqa: PLR0913 - what a gateway is started with
     tls = None if options.tls is None else server_context(options.tls)
     serving = KafkaServing(bound.socket, begin, KafkaLoop, tls, groups or nullcontext())
     warnings = (*listening.warnings, *map(str, topics.clashes()))
-    listens = str(bound.address) if address == bound.address else f"{bound.address}; they connect to {address}"
-    return KafkaListener(serving, topics, executors, str(address), listens, warnings)
+    told, own = str(address), str(bound.address)
+    listens = own if told == own else f"{own}; they connect to {told}"
+    return KafkaListener(serving, topics, executors, told, listens, warnings)
 
 
 def _kind(reason: str) -> str:
@@ -120,13 +119,14 @@ def _kind(reason: str) -> str:
     return re.sub(r"\d+", "", reason.partition(":")[0])
 
 
-def _advertised(options: GatewayOptions, bound: ListenAddress) -> ListenAddress:
-    given = None if options.kafka is None else options.kafka.advertised
-    if given is None and bound.host in EVERYWHERE:
+def _advertised(options: GatewayOptions, bound: ListenAddress) -> Address:
+    """As it was given, so that it fits a certificate; a port that was free is the one that was taken."""
+    given = options.kafka.advertised if options.kafka and options.kafka.advertised else bound
+    if given.host in EVERYWHERE:
         raise RefusedError(
-            f"Kafka's clients cannot be told to connect to {bound.host}", hint="pass --kafka-advertise HOST:PORT"
+            f"Kafka's clients cannot be told to connect to {given.host}", hint="pass --kafka-advertise HOST:PORT"
         )
-    return given or bound
+    return Address(given.host, given.port or bound.port)
 
 
 def _cluster_id(lake: Lake) -> str:
@@ -134,7 +134,7 @@ def _cluster_id(lake: Lake) -> str:
     return sha256(scope_of(lake.warehouse, makes=True).name.encode()).hexdigest()[:22]
 
 
-def _alone(lake: Lake, address: ListenAddress) -> Alone:
+def _alone(lake: Lake, address: Address) -> Alone:
     own = Gateway(address.host, address.port)
     return Alone(_cluster_id(lake), ThisNode(own.node_id, own.host, own.port))
 
@@ -144,12 +144,23 @@ def _tell_full(reporter: OutageReporter, text: str) -> None:
     reporter.outage(FULL, RefusedError(text, hint=hint))
 
 
+def _tell_another(reporter: OutageReporter, address: Address, has_another: bool) -> None:
+    what = f"the address {address} for Kafka's clients"
+    if has_another:
+        text = f"another gateway has {what} too, so a group of clients works at one of the two only"
+        reporter.outage(what, RefusedError(text, hint="pass another --kafka-advertise to each, or stop one"))
+    else:
+        reporter.well(what)
+
+
 def _coordinator(
-    lake: Lake, url: str | None, own: Gateway, topics: ServedTopics, full: Callable[[str], None]
+    lake: Lake, url: str | None, address: Address, topics: ServedTopics, reporter: OutageReporter
 ) -> Coordinator | None:
     """The coordinator of groups; None without a database that gateways share. Raises `CoordinationError`."""
     try:
         groups, leases = groups_of(lake.warehouse, url, makes=True), kafka_gateways_of(lake.warehouse, url)
     except RefusedError:
         return None
-    return Coordinator(_cluster_id(lake), own, Shared(groups, leases), topics, lake.warehouse.clock, full)
+    own, full = Gateway(address.host, address.port), partial(_tell_full, reporter)
+    shared = Shared(groups, leases, partial(_tell_another, reporter, address))
+    return Coordinator(_cluster_id(lake), own, shared, topics, lake.warehouse.clock, full)

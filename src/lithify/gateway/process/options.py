@@ -5,17 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from lithify.gateway.listening.listen import ListenAddress
+from lithify.gateway.listening.listen import Address, ListenAddress
 from lithify.gateway.listening.tls import TlsFiles
 from lithify.gateway.standing.options import JobListener
 
 
 @dataclass(frozen=True, slots=True)
 class KafkaAddresses:
-    """Where Kafka's clients are listened for, and the address that they are told to connect to, if it is another."""
+    """Where Kafka's clients are listened for, and the address that they are told to connect to, if it is another.
+
+    That is told as it is given, which `localhost` as an address to listen on is not. Its port may be 0: the same.
+    """
 
     listen: ListenAddress
-    advertised: ListenAddress | None = None
+    advertised: Address | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,16 +6,13 @@ the others after `LEASE_MS`.
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from lithify.coordination.leases.keeper import LeaseKeeper
 from lithify.coordination.leases.outcomes import Watched
 from lithify.kafka_server.groups.ranking import Gateway
 from lithify.ports.clock import Clock
 from lithify.ports.leases import Coordination
-
-LOGGER = logging.getLogger(__name__)
 
 LEASE_MS = 15_000
 """After this time without a renewal another gateway takes over. Members of groups are told after `session.timeout.ms`,
@@ -24,16 +21,28 @@ RENEW_MS = LEASE_MS // 6
 
 
 class Gateways:
-    """For one thread at a time, except `live`, which any may read."""
+    """For one thread at a time, except `live`, which any may read.
 
-    def __init__(self, own: Gateway, leases: Coordination, prefix: str, owner: str, clock: Clock) -> None:
+    `told` gets whether another gateway that runs has the same address, at each look.
+    """
+
+    def __init__(
+        self,
+        own: Gateway,
+        leases: Coordination,
+        prefix: str,
+        owner: str,
+        clock: Clock,
+        *,
+        told: Callable[[bool], None] = lambda _has_another: None,
+    ) -> None:
         self.live: tuple[Gateway, ...] = (own,)
         """Sorted, with its own."""
         self._own, self._prefix, self._clock = own, prefix, clock
         self._name = f"{prefix}{own.host}:{own.port}/{owner}"
         self._keeper = LeaseKeeper(leases, owner, LEASE_MS, clock.monotonic_ms, prefix)
         self._renewed_ms = clock.monotonic_ms()
-        self._has_told = False
+        self._told = told
 
     def look(self) -> None:
         """Renews its own lease when it is time, and looks who else is there. Raises `CoordinationError`."""
@@ -45,23 +54,15 @@ class Gateways:
         self._keeper.take([self._name])  # the first time, and after it was lost
         others = self._others(self._keeper.watched())
         self.live = tuple(sorted({self._own, *(gateway for _, gateway in others)}))
-        self._tell(others)
+        self._told(self._has_another(others))
 
     def _others(self, watched: Mapping[str, Watched]) -> list[tuple[Watched, Gateway]]:
         alive = ((lease, _gateway(n.removeprefix(self._prefix))) for n, lease in watched.items() if lease.left_ms > 0)
         return [(lease, gateway) for lease, gateway in alive if gateway is not None]
 
-    def _tell(self, others: Sequence[tuple[Watched, Gateway]]) -> None:
-        """Of another one with its own address that runs: one that was killed does not renew its lease."""
-        if self._has_told or not any(g == self._own and lease.renewed for lease, g in others):
-            return
-        self._has_told = True
-        LOGGER.warning(
-            "another gateway has the address %s:%s for Kafka's clients too: a group works at one of them only; "
-            "give each gateway an address of its own",
-            self._own.host,
-            self._own.port,
-        )
+    def _has_another(self, others: Sequence[tuple[Watched, Gateway]]) -> bool:
+        """Whether another one with its own address runs: one that was killed does not renew its lease."""
+        return any(gateway == self._own and lease.renewed for lease, gateway in others)
 
     def leave(self) -> None:
         """The others need not wait for its lease to end."""

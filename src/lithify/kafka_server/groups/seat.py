@@ -48,6 +48,8 @@ class Shared:
 
     groups: Groups
     gateways: Coordination
+    told: Callable[[bool], None] = lambda _has_another: None
+    """Gets, about once a second, whether another gateway that runs has the same address. A thread calls it."""
 
 
 class Seat:
@@ -67,7 +69,8 @@ class Seat:
         self._tell = tell
         self.cluster_id = cluster_id
         self._own, self._topics, self._clock = own, topics, clock
-        self._gateways = Gateways(own, shared.gateways, f"{shared.groups.scope}/", owner, clock)
+        prefix = f"{shared.groups.scope}/"
+        self._gateways = Gateways(own, shared.gateways, prefix, owner, clock, told=shared.told)
         self._tenure = Tenure(shared.groups, owner, clock)
         self._offsets = Offsets(shared.groups, topics, self._tenure, clock)
         self._rooms = Rooms(clock)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -310,17 +311,22 @@ def test_gateways_see_who_is_there(clock: FakeClock) -> None:
     assert len(alpha.live) == 1
 
 
-def test_a_gateway_with_the_address_of_another_one_is_told(clock: FakeClock, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_gateway_with_the_address_of_another_one_is_told(clock: FakeClock) -> None:
     """But not one that was started again, after it was killed."""
-    leases = MemoryCoordination()
-    killed, alpha, beta = (Gateways(Gateway("here", 9092), leases, "here/", name, clock) for name in ("k", "a", "b"))
+    leases, told, here = MemoryCoordination(), dict.fromkeys("kab", False), Gateway("here", 9092)
+    killed, alpha, beta = (
+        Gateways(here, leases, "here/", name, clock, told=partial(told.__setitem__, name)) for name in told
+    )
     killed.look()
     for _ in range(LEASE_MS // 1_000):
         alpha.look()
         clock.advance(1_000)
-    assert not caplog.records
+    assert not any(told.values())
     for _ in range(LEASE_MS // 1_000):
         alpha.look()
         beta.look()
         clock.advance(1_000)
-    assert [record.levelname for record in caplog.records] == ["WARNING", "WARNING"]
+    assert told == {"k": False, "a": True, "b": True}
+    beta.leave()
+    alpha.look()
+    assert not told["a"]
