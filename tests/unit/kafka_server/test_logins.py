@@ -20,7 +20,7 @@ ID, TOKEN = "00000000000000aa", "lithify_00000000000000aa_secret"
 KEYS = scram_keys(ID, TOKEN)
 WRONG = (
     "the user is not the id of a token, the password is not that token, "
-    "or it was created by a version without SCRAM: create another token, or use PLAIN"
+    "or it was created before SCRAM was supported: create another token, or use PLAIN"
 )
 
 

@@ -24,7 +24,7 @@ TOKEN_CHECKED_S = 5.0
 """After so long a token is looked up again: it may have been revoked."""
 _WRONG = (
     "the user is not the id of a token, the password is not that token, "
-    "or it was created by a version without SCRAM: create another token, or use PLAIN"
+    "or it was created before SCRAM was supported: create another token, or use PLAIN"
 )
 """One text for all, so that names cannot be tried."""
 
