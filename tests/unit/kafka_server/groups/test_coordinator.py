@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from dataclasses import replace
 from typing import Any
 
 from lithify import Record
+from lithify.coordination.groups.empty_group import EmptyGroup, reset
 from lithify.coordination.leases.memory import MemoryCoordination
 from lithify.kafka_server.groups.codes import Code
-from lithify.kafka_server.groups.committed import Commit
+from lithify.kafka_server.groups.committed import Commit, Committed
 from lithify.kafka_server.groups.coordinator import Coordinator, Wanted
 from lithify.kafka_server.groups.gateways import LEASE_MS
 from lithify.kafka_server.groups.modern.beats import Beat
 from lithify.kafka_server.groups.ranking import Gateway, heaviest
 from lithify.kafka_server.groups.seat import FREE_MS, Shared
 from lithify.kafka_server.logs.served_topics import ServedTopics
+from lithify.model.groups.positions import GroupTopic
 from lithify.model.names import LogId, TopicName
 from lithify.testing import memory_lake
 from lithify.testing.fake_clock import FakeClock
@@ -100,6 +103,26 @@ def test_leases_are_given_up_whatever_waits_meanwhile() -> None:
         assert [await one for one in waits] == [Code.NOT_COORDINATOR, False]
         assert both.second._tenure.acquire(GROUP)
         assert not both.second._tenure.hold(GROUP, [LOG])
+
+    run(story)
+
+
+def test_members_go_on_at_what_was_reset_while_their_gateway_stopped() -> None:
+    async def story(both: Coordinators) -> None:
+        assert (await both.first.consumer_heartbeat(GROUP, JOINS)).error is Code.NONE
+        assert await commit(both.first, 10) is Code.NONE
+        both.frozen.add(both.first)  # and it leaves, as when it is stopped
+        both.first._tenure.leave()
+        both.first._gateways.leave()
+        empty = EmptyGroup(both.groups, "person", LEASE_MS, both.clock, lambda _what, _ms: None)
+        (position,) = both.groups.positions(GROUP)
+        back = replace(position, cursor=replace(position.cursor, offset=3))
+        reset(empty, GroupTopic("here", GROUP, LOG.topic), [back])
+        await both.wait(2_000)
+        assert await commit(both.second, 11) is Code.UNKNOWN_MEMBER_ID
+        assert (await both.second.consumer_heartbeat(GROUP, JOINS)).error is Code.NONE
+        found = await both.second.fetch({GROUP: Wanted({PLACE})})
+        assert found == {GROUP: {PLACE: Committed(3, 0)}}
 
     run(story)
 
