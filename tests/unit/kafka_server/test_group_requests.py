@@ -20,6 +20,7 @@ from lithify.model.access.roles import Role
 from lithify.testing import memory_lake
 from support.kafka.served import Everyone, OpenLogins, ServedLake, serving_kafka
 from support.kafka.wire import WireClient
+from support.servers.tcp_proxy import wait_until
 
 COMMIT, FETCH, FIND, JOIN, BEAT, LEAVE, SYNC, DESCRIBE, LIST, DELETE, FORGET = 8, 9, 10, 11, 12, 13, 14, 15, 16, 42, 47
 CONSUMER_BEAT, CONSUMER_DESCRIBE = 68, 69
@@ -114,6 +115,45 @@ def test_offsets_of_each_version(client: WireClient, version: int) -> None:
         asked["topics"] = None  # type: ignore[assignment]
         told = client.ask(FETCH, version, **asked if version < 8 else {"groups": [asked]})
         assert [one["name"] for one in (told if version < 8 else told["groups"][0])["topics"]] == [ORDERS]
+
+
+def test_offsets_of_topics_by_id(client: WireClient, served: ServedLake) -> None:
+    (told,) = client.ask(3, 12, topics=[{"name": ORDERS, "topic_id": bytes(16)}])["topics"]
+    known, unknown = told["topic_id"], bytes([7] * 16)
+    partition = {"partition_index": 0, "committed_offset": 5, "committed_metadata": ""}
+    asked = [{"topic_id": topic_id, "partitions": [partition]} for topic_id in (known, unknown, bytes(16))]
+    topics = client.ask(COMMIT, 10, group_id="by-id", topics=asked)["topics"]
+    assert {topic["topic_id"]: topic["partitions"][0]["error_code"] for topic in topics} == {
+        known: Code.NONE,
+        unknown: Code.UNKNOWN_TOPIC_ID,
+        bytes(16): Code.UNKNOWN_TOPIC_ID,
+    }
+    wanted = [{"topic_id": topic_id, "partition_indexes": [0, 1]} for topic_id in (known, unknown)]
+    (group,) = client.ask(FETCH, 10, groups=[{"group_id": "by-id", "topics": wanted}])["groups"]
+    found = {topic["topic_id"]: topic["partitions"] for topic in group["topics"]}
+    assert [one["committed_offset"] for one in found[known]] == [5, -1]
+    assert [one["error_code"] for one in found[unknown]] == [Code.UNKNOWN_TOPIC_ID] * 2
+    (group,) = client.ask(FETCH, 10, groups=[{"group_id": "by-id", "topics": None}])["groups"]
+    assert [topic["topic_id"] for topic in group["topics"]] == [known]
+
+
+def test_an_id_of_a_topic_that_was_recreated_is_not_the_next_one() -> None:
+    lake = lake_with_topics()
+    shared = Shared(groups_of(lake.warehouse, None), MemoryCoordination())
+    with serving_kafka(lake, OpenLogins(Everyone(roles=None)), groups=shared) as one, one.client() as client:
+        (told,) = client.ask(3, 12, topics=[{"name": ORDERS, "topic_id": bytes(16)}])["topics"]
+        lake.delete_topic("shop/orders")
+        lake.create_topic("shop/orders", 2)
+        partition = {"partition_index": 0, "committed_offset": 5, "committed_metadata": ""}
+        asked = [{"topic_id": told["topic_id"], "partitions": [partition]}]
+        wait_until(lambda: _code_of(client, asked) == Code.UNKNOWN_TOPIC_ID, "the topic is not known")
+        (group,) = client.ask(FETCH, 9, groups=[{"group_id": "old", "topics": None}])["groups"]
+        assert group["topics"] == []
+
+
+def _code_of(client: WireClient, topics: list[dict[str, Any]]) -> int:
+    told = client.ask(COMMIT, 10, group_id="old", topics=topics)["topics"]
+    return int(told[0]["partitions"][0]["error_code"])
 
 
 @pytest.mark.parametrize(

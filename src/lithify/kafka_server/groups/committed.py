@@ -22,11 +22,12 @@ Place = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """An offset that a client commits. `leader_epoch` is -1 if it does not know it."""
+    """An offset that a client commits. `leader_epoch` is -1 if it does not know it, `topic_id` is None."""
 
     offset: int
     leader_epoch: int = -1
     metadata: str = ""
+    topic_id: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)

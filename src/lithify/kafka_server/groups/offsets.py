@@ -84,14 +84,15 @@ class Offsets:
 
     def commit(self, group: str, commits: Mapping[Place, Commit], *, refusal: Code) -> dict[Place, Code]:
         """Stores offsets, if no other gateway coordinates the group now; `refusal` where a member of the lake reads."""
-        states = {name: self._state(name) for name in sorted({name for name, _ in commits})}
-        unknown = {name for (name, number), commit in commits.items() if is_later(states[name], number, commit)}
-        states |= self._states_anew(unknown)
+        served = {name: self.topic(name) for name in sorted({name for name, _ in commits})}
+        unknown = {n for (n, number), commit in commits.items() if is_later(_state_of(served[n]), number, commit)}
+        served |= self._topics_anew(unknown)
+        states = {name: _state_of(topic) for name, topic in served.items()}
         codes, positions = dict[Place, Code](), dict[Place, Position]()
         for place, commit in commits.items():
             found = position_of(group, states[place[0]], place, commit, self._clock.now_ms())
-            if isinstance(found, Position) and self._is_of_another(found):
-                found = Code.UNKNOWN_TOPIC_OR_PARTITION
+            if isinstance(found, Position):
+                found = self._of_this_topic(found, commit, served[place[0]])
             if isinstance(found, Position):
                 positions[place] = found
             else:
@@ -117,10 +118,13 @@ class Offsets:
         done = {place: refusal if position.log in refused else Code.NONE for place, position in positions.items()}
         return codes | done
 
-    def _is_of_another(self, position: Position) -> bool:
-        """Whether members read a topic that had the name before."""
+    def _of_this_topic(self, position: Position, commit: Commit, topic: Topic | Code) -> Position | Code:
+        """The position, unless members read a topic that had the name before."""
+        if commit.topic_id is not None and not isinstance(topic, Code):
+            return position if topic.topic_id == commit.topic_id else Code.UNKNOWN_TOPIC_ID
         begun = self._tenure.begun(position.group, position.log)
-        return begun is not None and begun.identity != position.cursor.identity
+        is_other = begun is not None and begun.identity != position.cursor.identity
+        return Code.UNKNOWN_TOPIC_OR_PARTITION if is_other else position
 
     def _began(
         self, group: str, positions: Mapping[Place, Position], states: Mapping[str, TopicState | Code]
@@ -227,14 +231,20 @@ class Offsets:
             return Code.KAFKA_STORAGE_ERROR
         return Code.UNKNOWN_TOPIC_OR_PARTITION if topic is None else topic
 
-    def _states_anew(self, names: Collection[str]) -> dict[str, TopicState | Code]:
-        """Of these topics, by one check of the catalog that begins now."""
+    def _topics_anew(self, names: Collection[str]) -> dict[str, Topic | Code]:
+        """These topics, by one check of the catalog that begins now."""
         begun = self._topics.begun
-        return {name: self._state(name, after=begun) for name in sorted(names)}
+        return {name: self.topic(name, after=begun) for name in sorted(names)}
 
-    def _state(self, name: str, *, after: int = -1) -> TopicState | Code:
-        topic = self.topic(name, after=after)
-        return topic if isinstance(topic, Code) else topic.state
+    def _states_anew(self, names: Collection[str]) -> dict[str, TopicState | Code]:
+        return {name: _state_of(topic) for name, topic in self._topics_anew(names).items()}
+
+    def _state(self, name: str) -> TopicState | Code:
+        return _state_of(self.topic(name))
+
+
+def _state_of(topic: Topic | Code) -> TopicState | Code:
+    return topic if isinstance(topic, Code) else topic.state
 
 
 def _known(state: TopicState | Code) -> TopicState:

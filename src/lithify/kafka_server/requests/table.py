@@ -11,7 +11,7 @@ from lithify.kafka_server.requests.configs import describe_configs
 from lithify.kafka_server.requests.context import Handler
 from lithify.kafka_server.requests.epochs import offset_for_leader_epoch
 from lithify.kafka_server.requests.fetch import fetch
-from lithify.kafka_server.requests.groups.handlers import GROUP_HANDLERS, GROUP_VERSIONS
+from lithify.kafka_server.requests.groups.handlers import GROUP_HANDLERS
 from lithify.kafka_server.requests.list_offsets import list_offsets
 from lithify.kafka_server.requests.login import authenticate, handshake
 from lithify.kafka_server.requests.metadata import describe_cluster, metadata
@@ -31,7 +31,6 @@ HANDLERS: Final[Mapping[int, Handler]] = {
 }
 BEFORE_LOGIN: Final = frozenset({API_VERSIONS, 17, 36})
 _NARROWER: Final = {
-    **GROUP_VERSIONS,
     2: (1, 10),  # 11 asks for offsets of a tier that has a state of its own (KIP-1023)
     17: (1, 1),  # after version 0 a client sends its token without a header
 }

@@ -32,5 +32,3 @@ GROUP_HANDLERS: Final[Mapping[int, Handler]] = {
     68: consumer_group_heartbeat,
     69: consumer_group_describe,
 }
-GROUP_VERSIONS: Final = {8: (2, 9), 9: (1, 9)}
-"""Version 10 of these names topics by their ids."""

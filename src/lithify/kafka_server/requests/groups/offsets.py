@@ -10,6 +10,7 @@ from lithify.kafka_server.groups.codes import Code
 from lithify.kafka_server.groups.committed import Commit, Committed, Place
 from lithify.kafka_server.groups.coordinator import Wanted
 from lithify.kafka_server.requests.context import Context
+from lithify.kafka_server.requests.groups.by_id import Topics, answered, named
 from lithify.kafka_server.requests.topics import once, unread
 
 NO_OFFSET = Committed(-1, -1)
@@ -22,11 +23,12 @@ async def offset_commit(context: Context, request: dict[str, Any]) -> dict[str, 
         request.get("group_instance_id"),
         request.get("generation_id_or_member_epoch", -1),
     )
-    allowed, refused = await context.work(lambda: _to_commit(context, request))
+    topics, ids = await context.work(lambda: named(context, request["topics"]))
+    allowed, refused = await context.work(lambda: _to_commit(context, topics, ids))
     codes: dict[Place, Code] = dict.fromkeys(allowed, Code.COORDINATOR_NOT_AVAILABLE)
     if context.coordinator is not None:
         codes = await context.coordinator.commit(request["group_id"], member, allowed, context.caller.token_id)
-    return {"topics": await context.work(lambda: _by_topic({**codes, **refused}))}
+    return {"topics": await context.work(lambda: answered(context, _by_topic({**codes, **refused}), ids))}
 
 
 async def offset_fetch(context: Context, request: dict[str, Any]) -> dict[str, Any]:
@@ -53,13 +55,18 @@ async def offset_delete(context: Context, request: dict[str, Any]) -> dict[str, 
     return {"topics": _by_topic({**result, **refused})}
 
 
-def _to_commit(context: Context, request: dict[str, Any]) -> tuple[dict[Place, Commit], dict[Place, Code]]:
+def _to_commit(
+    context: Context, topics: Topics, ids: Mapping[str, bytes]
+) -> tuple[dict[Place, Commit], dict[Place, Code]]:
     """The offsets that are asked for, and which of them are refused."""
     commits = {
         (topic["name"], one["partition_index"]): Commit(
-            one["committed_offset"], one.get("committed_leader_epoch", -1), one["committed_metadata"] or ""
+            one["committed_offset"],
+            one.get("committed_leader_epoch", -1),
+            one["committed_metadata"] or "",
+            ids.get(topic["name"]),
         )
-        for topic in request["topics"]
+        for topic in topics
         for one in topic["partitions"]
     }
     known, refused = context.topics.names(), _refused(context, commits)
@@ -69,17 +76,27 @@ def _to_commit(context: Context, request: dict[str, Any]) -> tuple[dict[Place, C
 
 
 async def _fetched(context: Context, groups: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    asked = {group["group_id"]: _wanted(group) for group in groups}
+    topics = [topic for group in groups for topic in group["topics"] or ()]
+    _, ids = await context.work(lambda: named(context, topics))
+    names = {topic_id: name for name, topic_id in ids.items()}
+    asked = {group["group_id"]: _wanted(group, names) for group in groups}
     if context.coordinator is None:
         found: Mapping[str, dict[Place, Committed] | Code] = dict.fromkeys(asked, Code.COORDINATOR_NOT_AVAILABLE)
     else:
         found = await context.coordinator.fetch(asked)
-    return await context.work(lambda: [_shown(context, name, asked[name].places, found[name]) for name in asked])
+
+    def shown() -> list[dict[str, Any]]:
+        groups = [_shown(context, name, asked[name].places, found[name]) for name in asked]
+        return [{**group, "topics": answered(context, group["topics"], ids)} for group in groups]
+
+    return await context.work(shown)
 
 
-def _wanted(group: Mapping[str, Any]) -> Wanted:
+def _wanted(group: Mapping[str, Any], names: Mapping[bytes, str]) -> Wanted:
     topics, member_id, epoch = group["topics"], group.get("member_id"), group.get("member_epoch", -1)
-    places = None if topics is None else {(t["name"], n) for t in topics for n in t["partition_indexes"]}
+    places = None
+    if topics is not None:
+        places = {(names[t["topic_id"]] if names else t["name"], n) for t in topics for n in t["partition_indexes"]}
     return Wanted(places, (member_id, epoch) if member_id is not None and epoch >= 0 else None)
 
 
