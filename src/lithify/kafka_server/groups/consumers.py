@@ -119,7 +119,8 @@ class Consumers(Seat):
     def _layout(self, names: list[str]) -> Layout:
         """Of these topics, as far as they can be read. May wait for the catalog."""
         known: dict[str, tuple[bytes, int]] = {}
-        for name in names:
+        served = self._topics.names()
+        for name in (name for name in names if name in served):
             topic = self._offsets.topic(name)
             if not isinstance(topic, Code):
                 known[name] = topic.topic_id, len(topic.state.partitions)

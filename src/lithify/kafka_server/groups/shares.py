@@ -15,7 +15,7 @@ MOST_GROUPS = 2_000
 """With members, at one gateway."""
 MOST_BYTES = 2**28
 """Of all members of all groups."""
-GROUP_BYTES, MEMBER_BYTES, ID_BYTES, TOPIC_BYTES, PARTITION_BYTES, MATCHED_BYTES = 4_096, 1_024, 512, 160, 160, 64
+GROUP_BYTES, MEMBER_BYTES, ID_BYTES, TOPIC_BYTES, PARTITION_BYTES, MATCHED_BYTES = 4_096, 1_024, 512, 160, 160, 128
 """About what each takes beside its texts."""
 
 Token = str | None

@@ -135,11 +135,14 @@ def _left(group: ConsumerGroup, beat: Beat, layout: Layout) -> tuple[ConsumerGro
 def retargeted(group: ConsumerGroup, layout: Layout) -> ConsumerGroup:
     """The group with a new epoch, as members or topics have changed."""
 
-    def parts(topics: frozenset[str]) -> Parts:
-        there = (layout[name] for name in topics if name in layout)
+    served = frozenset(layout)
+
+    def parts(member: Consumer) -> Parts:
+        # Sets are joined where they are small: members may subscribe to many topics that do not exist.
+        there = (layout[name] for name in (served & member.topics) | (served & member.matched))
         return frozenset((topic_id, number) for topic_id, count in there for number in range(count))
 
-    wanted = {name: parts(member.subscribed) for name, member in group.members.items()}
+    wanted = {name: parts(member) for name, member in group.members.items()}
     return replace(group, epoch=group.epoch + 1, target=assigned(wanted, group.target))
 
 
