@@ -8,6 +8,7 @@ What comes is what the file sink takes of a broker, and what librdkafka gets the
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -28,6 +29,7 @@ CONNECT = "org.apache.kafka.connect"
 IN_FULL = {f"{what}.converter": f"{CONNECT}.converters.ByteArrayConverter" for what in ("key", "value", "header")}
 AS_TEXT = {f"{what}.converter": f"{CONNECT}.storage.StringConverter" for what in ("key", "value")}
 MIRRORED = "shop.mirrored"
+PAGE = Path(__file__).parents[2] / "docs" / "data-out" / "kafka-clients.md"
 COPIED_S = 60.0
 LATER = [Record(b"later", b"%d" % n, timestamp=1_700_000_000_000, partition=n % 2) for n in range(20)]
 
@@ -79,22 +81,18 @@ def a_file_sink(source: str, file: Path) -> dict[str, str]:
     }
 
 
-def a_mirror(source: str, target: str) -> dict[str, str]:
-    """With the settings that docs/data-out/kafka-clients.md names."""
-    return {
-        "name": "mirror",
-        "connector.class": f"{CONNECT}.mirror.MirrorSourceConnector",
-        "source.cluster.alias": "lake",
-        "source.cluster.bootstrap.servers": source,
-        "target.cluster.alias": "kafka",
-        "target.cluster.bootstrap.servers": target,
-        "topics": MIRRORED,
-        "replication.policy.class": f"{CONNECT}.mirror.IdentityReplicationPolicy",
-        "replication.factor": "1",
-        "offset-syncs.topic.replication.factor": "1",
-        "offset-syncs.topic.location": "target",
-        "sync.topic.acls.enabled": "false",
-    }
+def a_mirror(jvm: Any, source: str, target: str) -> dict[str, str]:
+    """As MirrorMaker makes its connector of the settings on the page."""
+    (block,) = re.findall(r"```properties\n(clusters.*?)```", PAGE.read_text(), re.DOTALL)
+    settings = jvm.java.util.Properties()
+    settings.load(jvm.java.io.StringReader(block.replace("127.0.0.1:9092", source).replace("broker:9092", target)))
+    for name in ("replication.factor", "offset-syncs.topic.replication.factor"):  # of a cluster of one broker
+        settings.put(name, "1")
+    mirror = jvm.org.apache.kafka.connect.mirror
+    direction = mirror.SourceAndTarget("lake", "kafka")
+    kind = jvm.java.lang.Class.forName(f"{CONNECT}.mirror.MirrorSourceConnector")
+    made = mirror.MirrorMakerConfig(settings).connectorBaseConfig(direction, kind)
+    return {**made, "name": "mirror", "topics": made["topics"].replace(".*", "mirrored")}
 
 
 def lines(file: Path) -> list[str]:
@@ -109,7 +107,7 @@ def mirrored(broker: KafkaBroker) -> list[Row]:
 def test_what_connect_copies_is_what_a_broker_would_give(served, broker, in_kafka, kafka_jvm, tmp_path):
     lake, kafka = tmp_path / "of-the-lake", tmp_path / "of-kafka"
     sinks = a_file_sink(served.bootstrap, lake), a_file_sink(broker.address, kafka)
-    mirror = a_mirror(served.bootstrap, broker.address)
+    mirror = a_mirror(kafka_jvm.jvm, served.bootstrap, broker.address)
     before = [record for record in some_records() if record.key is not None]
     with a_worker(kafka_jvm, broker, tmp_path, *sinks, mirror) as herder:
         wait_until(lambda: len(lines(lake)) == len(lines(kafka)) == len(in_kafka), "the sinks do not end", COPIED_S)

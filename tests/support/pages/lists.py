@@ -75,6 +75,7 @@ NOT_RUN: Mapping[str, str] = {
     r"duckdb_extension": "extensions in an environment of their own; tests/engines runs these programs",
     r"LITHIFY_GATEWAY=": "a gateway that runs; tests/gateway has one",
     r"gateway\.example": "a gateway for other machines, which runs until it is stopped; tests/gateway has one with TLS",
+    r"\bkcat ": "kcat, a client of Kafka; tests/kcat has the same reads",
     r"--kafka-listen": "a gateway, which runs until it is stopped; tests/gateway/test_kafka_listener.py has one",
     r"quarantine release": "a log whose rounds fail; tests/cli/rounds/test_quarantine.py has one",
     r"spark-sql |protoc |keytool ": "a program that is not ours, on files of the reader's",
