@@ -132,14 +132,16 @@ def test_an_end_that_rounds_have_removed_is_reached(served, session, kafka_jvm):
     assert by_spark(session, served.bootstrap, ENDED) == left
 
 
-@pytest.mark.parametrize("name", ["masked", "beside"])
-def test_masked_records_are_hidden_and_a_view_beside_the_log_hides_none(name, served, session, kafka_jvm):
-    topic = served.lake.topic(f"shop/{name}")
+@pytest.mark.parametrize("name", ["masked", "beside", "beside.compacted"])
+def test_masked_records_are_hidden_and_a_view_is_read_by_a_name_of_its_own(name, served, session, kafka_jvm):
+    stored, _, view = name.partition(".")
+    topic = served.lake.topic(f"shop/{stored}")
     left = [
-        (one.partition, one.offset, one.key, one.value, tuple(one.headers), one.timestamp) for one in topic.reader()
+        (one.partition, one.offset, one.key, one.value, tuple(one.headers), one.timestamp)
+        for one in topic.reader(compacted=bool(view))
     ]
     masks = [one.mask for one in topic.warehouse.store.segments(topic.state()) if one.mask is not None]
-    assert (len(left), len(masks)) == ((40, 1) if name == "masked" else (50, 0))
+    assert (len(left), len(masks)) == {"masked": (40, 1), "beside": (50, 0), "beside.compacted": (40, 0)}[name]
     assert by_confluent(served.bootstrap, f"shop.{name}") == left
     assert by_kafka_python(served.bootstrap, f"shop.{name}", {0: 50}) == left
     assert by_java(kafka_jvm.jvm, served.bootstrap, f"shop.{name}", {0: 50}) == left
