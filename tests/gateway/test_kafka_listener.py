@@ -6,8 +6,7 @@ import json
 import sqlite3
 import ssl
 import time
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -17,24 +16,21 @@ from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 import lithify
 from lithify.api.lake import Lake
-from lithify.daemons.cleaner.event_reporter import EventReporter
 from lithify.errors import RefusedError, UnusableEnvironmentError
-from lithify.gateway.access.audit import AuditFile
 from lithify.gateway.access.failures import AT_ONCE
 from lithify.gateway.listening.bound import bind
-from lithify.gateway.listening.guarded import Callers, gateway_tokens, strangers_at
-from lithify.gateway.listening.listen import Address, ListenAddress, Protection
-from lithify.gateway.listening.tls import TlsFiles
-from lithify.gateway.process.kafka_listener import KafkaListener, open_kafka
+from lithify.gateway.listening.listen import Address, ListenAddress
+from lithify.gateway.process.kafka_listener import KafkaListener
 from lithify.gateway.process.opened import open_gateway
 from lithify.gateway.process.options import GatewayOptions, KafkaAddresses
 from lithify.reports.events import CleanerEvent
+from support.kafka.listening import HERE, listening
 from support.kafka.scram_client import AioKafka
 from support.kafka.wire import WireClient
 from support.pages.text import blocks
 from support.servers.certificates import a_certificate
 
-HERE, ANYWHERE = ListenAddress("127.0.0.1", 0), ListenAddress("0.0.0.0", 0)
+ANYWHERE = ListenAddress("0.0.0.0", 0)
 METADATA, FIND, HANDSHAKE, API_VERSIONS, AUTHENTICATE = 3, 10, 17, 18, 36
 WAIT_S = 30
 
@@ -45,31 +41,6 @@ def lake(tmp_path: Path) -> Lake:
     for name in ("shop/orders", "vault/secret"):
         lake.create_topic(name, 1).append([lithify.Record(key=b"k", value=b"v")])
     return lake
-
-
-@contextmanager
-def listening(
-    lake: Lake,
-    told: list[CleanerEvent],
-    tls: TlsFiles | None = None,
-    *,
-    needs_token: bool = False,
-    audit: Path | None = None,
-    host: str = "127.0.0.1",
-    advertised: Address | None = None,
-) -> Iterator[KafkaListener]:
-    """A listener of this machine, as a gateway opens it."""
-    bound, tokens = bind(ListenAddress(host, 0)), gateway_tokens(lake.warehouse, None)
-    options = GatewayOptions("g1", HERE, tls, KafkaAddresses(HERE, advertised))
-    given = Protection(tokens.usable, tls is not None, needs_token)
-    reporter = EventReporter(lake.warehouse.clock, "g1", told.append)
-    strangers = strangers_at(lake.warehouse.clock, None if audit is None else AuditFile(audit))
-    listener = open_kafka(lake, options, bound, given, Callers(tokens, strangers), reporter, url=None)
-    listener.start()
-    try:
-        yield listener
-    finally:
-        listener.close()
 
 
 def client_of(listener: KafkaListener, context: ssl.SSLContext | None = None) -> WireClient:

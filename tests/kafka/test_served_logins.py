@@ -1,85 +1,88 @@
-"""Clients that nobody here wrote log in to a gateway by each mechanism: Kafka's own for Java, and aiokafka.
-
-librdkafka does so in `tests/gateway/test_kafka_listener.py`, by TLS and with tokens of a database.
-"""
+"""Clients that nobody here wrote log in at a gateway, over TLS: by PLAIN and by SCRAM."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Iterator
-from typing import Any
+import ssl
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
-from aiokafka import AIOKafkaConsumer
-from aiokafka.errors import AuthenticationFailedError, KafkaConnectionError
-from pyspark.sql import SparkSession
 
+import lithify
 from lithify import Record
-from lithify.kafka_server.requests.context import Known
-from lithify.model.access.scram import scram_keys
-from lithify.testing import memory_lake
-from support.kafka.served import Everyone, OpenLogins, ServedLake, serving_kafka
+from lithify.api.lake import Lake
+from lithify.reports.gateway.tokens import NewToken
+from support.kafka.listening import listening
+from support.kafka.readers import Row, by_aiokafka, by_confluent, by_java, by_kafka_python
+from support.servers.certificates import a_certificate
 
-ID = "00000000000000aa"
-TOKEN = f"lithify_{ID}_{'5' * 64}"
-MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+NAME, ROW = "shop.orders", (0, 0, b"k", b"v", (), 5)
+Reads = Callable[[str, str, str], list[Row]]
+"""By a mechanism, as a user with a password."""
 
 
 @pytest.fixture(scope="module")
-def served() -> Iterator[ServedLake]:
-    lake, alice, keys = memory_lake(), Everyone("alice"), scram_keys(ID, TOKEN)
-    lake.create_topic("shop/orders", 1).append([Record(b"k", b"v")])
-    logins = OpenLogins(None, {TOKEN: alice}, {ID: lambda mechanism: Known(alice, keys.of(mechanism))})
-    with serving_kafka(lake, logins) as one:
-        yield one
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
+    lake = lithify.open(str(tmp_path_factory.mktemp("logins") / "lake"))
+    lake.create_topic("shop/orders", 1).append([Record(b"k", b"v", timestamp=5)])
+    return lake
 
 
-def by_aiokafka(served: ServedLake, mechanism: str, password: str) -> set[str]:
-    """The topics that it is told of."""
-
-    async def topics() -> set[str]:
-        login = {"sasl_mechanism": mechanism, "sasl_plain_username": ID, "sasl_plain_password": password}
-        consumer = AIOKafkaConsumer(bootstrap_servers=served.bootstrap, security_protocol="SASL_PLAINTEXT", **login)
-        try:
-            await consumer.start()
-            return await consumer.topics()
-        finally:
-            await consumer.stop()
-
-    return asyncio.run(topics())
+@pytest.fixture(scope="module")
+def token(lake: Lake) -> NewToken:
+    return lake.tokens().create("alice", ["consume:shop"])
 
 
-def by_java(session: SparkSession, served: ServedLake, mechanism: str, password: str) -> set[str]:
-    jvm: Any = session._jvm
-    kind = "plain.Plain" if mechanism == "PLAIN" else "scram.Scram"
-    module = f"org.apache.kafka.common.security.{kind}LoginModule"
-    settings = jvm.java.util.HashMap()
-    for name, value in {
-        "bootstrap.servers": served.bootstrap,
-        "security.protocol": "SASL_PLAINTEXT",
-        "sasl.mechanism": mechanism,
-        "sasl.jaas.config": f'{module} required username="lithify_{ID}" password="{password}";',
-        "key.deserializer": "org.apache.kafka.common.serialization.ByteArrayDeserializer",
-        "value.deserializer": "org.apache.kafka.common.serialization.ByteArrayDeserializer",
-    }.items():
-        settings.put(name, value)
-    consumer = jvm.org.apache.kafka.clients.consumer.KafkaConsumer(settings)
-    try:
-        return {*consumer.listTopics(jvm.java.time.Duration.ofSeconds(30)).keySet()}
-    finally:
-        consumer.close()
+@pytest.fixture(scope="module")
+def gateway(lake: Lake, token: NewToken, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
+    """Its address, and its certificate."""
+    files = a_certificate(tmp_path_factory.mktemp("tls"), "gateway", datetime.now(UTC))
+    with listening(lake, [], files, needs_token=True) as listener:
+        yield listener.address, files.certificate
 
 
-@pytest.mark.parametrize("mechanism", MECHANISMS)
-def test_aiokafka_logs_in(served, mechanism):
-    assert by_aiokafka(served, mechanism, TOKEN) == {"shop.orders"}
-    with pytest.raises((AuthenticationFailedError, KafkaConnectionError)):
-        by_aiokafka(served, mechanism, f"{TOKEN[:-1]}6")
+@pytest.fixture(params=["librdkafka", "aiokafka", "kafka-python", "Java"])
+def reads(gateway: tuple[str, Path], request: pytest.FixtureRequest) -> Reads:
+    (address, certificate), ends = gateway, {0: 1}
+
+    def by(mechanism: str, user: str, password: str) -> list[Row]:
+        login = {"sasl.mechanism": mechanism, "security.protocol": "SASL_SSL"}
+        python = {
+            "sasl_mechanism": mechanism,
+            "security_protocol": "SASL_SSL",
+            "sasl_plain_username": user,
+            "sasl_plain_password": password,
+        }
+        match request.param:
+            case "librdkafka":
+                of_user = {"sasl.username": user, "sasl.password": password, "ssl.ca.location": str(certificate)}
+                return by_confluent(address, NAME, **login, **of_user)
+            case "aiokafka":
+                context = ssl.create_default_context(cafile=str(certificate))
+                return by_aiokafka(address, NAME, ends, ssl_context=context, **python)
+            case "kafka-python":
+                return by_kafka_python(address, NAME, ends, ssl_cafile=str(certificate), **python)
+            case _:
+                module = "scram.Scram" if mechanism.startswith("SCRAM") else "plain.Plain"
+                trust = {"ssl.truststore.type": "PEM", "ssl.truststore.location": str(certificate)}
+                jaas = f"org.apache.kafka.common.security.{module}LoginModule required"
+                jaas += f' username="{user}" password="{password}";'
+                jvm = request.getfixturevalue("kafka_jvm").jvm
+                return by_java(jvm, address, NAME, ends, **login, **trust, **{"sasl.jaas.config": jaas})
+
+    return by
 
 
-@pytest.mark.parametrize("mechanism", MECHANISMS)
-def test_kafkas_own_client_logs_in(served, session, mechanism):
-    assert by_java(session, served, mechanism, TOKEN) == {"shop.orders"}
-    wrong = "the password is not a valid token" if mechanism == "PLAIN" else "the user is not the id of a token"
-    with pytest.raises(Exception, match=wrong):
-        by_java(session, served, mechanism, f"{TOKEN[:-1]}6")
+@pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"])
+def test_a_client_with_a_token_reads(mechanism: str, reads: Reads, token: NewToken) -> None:
+    assert reads(mechanism, token.id, token.token) == [ROW]
+
+
+@pytest.mark.parametrize("reads", ["aiokafka", "Java"], indirect=True)
+@pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256"])
+def test_a_wrong_password_is_refused(mechanism: str, reads: Reads, token: NewToken) -> None:
+    with pytest.raises(
+        Exception, match="(?i)authentication|not a valid token|not the id of a token|unable to bootstrap"
+    ):
+        reads(mechanism, token.id, f"{token.token[:-1]}{'01'[token.token.endswith('0')]}")

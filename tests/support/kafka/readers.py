@@ -79,13 +79,13 @@ def _confluent_row(read: Any) -> Row:
     return read.partition(), read.offset(), read.key(), read.value(), tuple(read.headers() or ()), timestamp
 
 
-def by_aiokafka(address: str, topic: str, ends: Mapping[int, int]) -> list[Row]:
+def by_aiokafka(address: str, topic: str, ends: Mapping[int, int], **more: Any) -> list[Row]:
     """All records below the ends of the partitions."""
     from aiokafka import AIOKafkaConsumer
     from aiokafka import TopicPartition as Partition
 
     async def read() -> list[Row]:
-        async with AIOKafkaConsumer(bootstrap_servers=address, auto_offset_reset="earliest") as consumer:
+        async with AIOKafkaConsumer(bootstrap_servers=address, auto_offset_reset="earliest", **more) as consumer:
             partitions = [Partition(topic, partition) for partition in ends]
             consumer.assign(partitions)
             assert {one.partition: end for one, end in (await consumer.end_offsets(partitions)).items()} == ends
@@ -103,12 +103,13 @@ def _python_row(read: Any) -> Row:
     return read.partition, read.offset, read.key, read.value, tuple(read.headers), read.timestamp
 
 
-def by_kafka_python(address: str, topic: str, ends: Mapping[int, int]) -> list[Row]:
+def by_kafka_python(address: str, topic: str, ends: Mapping[int, int], **more: Any) -> list[Row]:
     """All records below the ends of the partitions."""
     from kafka import KafkaConsumer
     from kafka import TopicPartition as Partition
 
-    consumer = KafkaConsumer(bootstrap_servers=address, enable_auto_commit=False, auto_offset_reset="earliest")
+    own = {"bootstrap_servers": address, "enable_auto_commit": False, "auto_offset_reset": "earliest", **more}
+    consumer = KafkaConsumer(**own)
     try:
         partitions = [Partition(topic, partition) for partition in ends]
         consumer.assign(partitions)
