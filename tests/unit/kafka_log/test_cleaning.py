@@ -176,8 +176,9 @@ def test_a_directory_in_use_is_refused(folder: Path) -> None:
     command = [sys.executable, "-c", HOLD, str(folder.parent / ".lock")]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None and process.stdout.readline() == b"held\n"
-        with pytest.raises(RefusedError, match="in use by a broker"):
-            clean(folder)
+        for dry_run in (False, True):
+            with pytest.raises(RefusedError, match="in use by a broker"):
+                clean(folder, dry_run=dry_run)
     log_of(clean(folder))
 
 

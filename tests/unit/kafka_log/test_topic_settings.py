@@ -86,6 +86,8 @@ def test_a_topic_that_is_not_compacted_is_refused(root: Path) -> None:
 
 
 def test_a_stated_policy_need_not_be_given(root: Path) -> None:
+    """Nor need a cleaner have been there."""
+    (root / "cleaner-offset-checkpoint").unlink()
     for stated in ("compact", "compact,delete", "delete, compact"):
         write_log(root, a_topic("t"), a_setting("t", "cleanup.policy", stated))
         assert clean(root).segments_in
@@ -145,9 +147,11 @@ def test_a_snapshot_and_what_follows_it(tmp_path: Path) -> None:
     assert configs(tmp_path).of("t", "1") == COMPACT
     write_log(tmp_path, a_setting("t", "cleanup.policy", "delete"), start=2)
     assert configs(tmp_path).of("t", "1") == {"cleanup.policy": "delete"}
-    (folder / f"{2:020}.log").unlink()
-    with pytest.raises(DamagedError, match="no segment begins at or before offset 2"):
-        configs(tmp_path)
+    for name in (f"{3:020}.log", "none"):
+        (folder / f"{2:020}.log").rename(folder / name)
+        with pytest.raises(DamagedError, match="no segment begins at or before offset 2"):
+            configs(tmp_path)
+        (folder / name).rename(folder / f"{2:020}.log")
 
 
 def test_segments_of_the_metadata_log_are_read_in_order(tmp_path: Path) -> None:
@@ -244,7 +248,7 @@ def test_without_a_stated_policy_one_is_given_and_the_cleaner_was_there(root: Pa
 
 def test_without_a_stated_policy_records_without_keys_are_refused(root: Path) -> None:
     """No broker takes one into a compacted topic. Above the end of the round, nothing is said of them."""
-    first, *_, active = sorted((root / "t-0").glob("*.log"))
+    *_, active = sorted((root / "t-0").glob("*.log"))
     with active.open("ab") as file:
         file.write(_keyless(10_000))
     without_log(root)
@@ -260,7 +264,11 @@ def test_without_a_stated_policy_records_without_keys_are_refused(root: Path) ->
     assert {path: path.read_bytes() for path in before} == before
     write_log(root, a_topic("t"), POLICY)
     assert clean(root).error is None
-    assert first.exists()
+    without_log(root)
+    (root / "cleaner-offset-checkpoint").write_text("0\n1\nt 0 20000\n")
+    (root / "t-0" / f"{20_001:020}.log").touch()
+    log = clean(root, cleanup_policy="compact")
+    assert log.error is None and log.segments_in
 
 
 def _keyless(offset: int) -> bytes:
@@ -276,6 +284,11 @@ def test_a_metadata_log_in_another_directory(root: Path, tmp_path: Path) -> None
         clean(root, metadata_log_dir=str(other))
     write_log(other, a_topic("t"), POLICY)
     assert clean(root, metadata_log_dir=str(other)).segments_in
+    assert clean(root, metadata_log_dir=str(other)).segments_in
+    write_log(root, a_topic("t"), a_setting("t", "cleanup.policy", "delete"))
+    with pytest.raises(RefusedError, match="so no other says how its topics are set up"):
+        clean(root, metadata_log_dir=str(other))
+    without_log(root)
     for place, cluster in ((root, "A"), (other, "B")):
         (place / "meta.properties").write_text(f"cluster.id={cluster}\nnode.id=1\n")
     with pytest.raises(RefusedError, match=r"is of the cluster B, and .* of A"):

@@ -53,6 +53,11 @@ def _cluster(root: Path, given: Mapping[str, str], *, was_shut_down: bool) -> Cl
         raise InvalidInputError(
             f"{place} has no {METADATA_FOLDER}", hint=f"name what {METADATA_DIR} of the broker names"
         )
+    if place.resolve() != root.resolve() and (root / METADATA_FOLDER).is_dir():
+        raise RefusedError(
+            f"{root} has a {METADATA_FOLDER}, so no other says how its topics are set up",
+            hint=f"leave out {METADATA_DIR}",
+        )
     clusters = [_properties(path).get("cluster.id") for path in (root, place)]
     if None not in clusters and len({*clusters}) > 1:
         raise RefusedError(
