@@ -113,6 +113,12 @@ ABOUT = {
         "Segments with values of 200 bytes, imported by `kafka import` on a warm session with two tasks at once, and "
         "its phases: one segment alone in a process. The values are hexadecimal noise.",
     ),
+    "served_logs.py": (
+        "Topics served to Kafka's clients",
+        "A topic with values of 200 bytes, read from its start to its end by confluent-kafka. The processor time is the "
+        "server's, which keeps 128 MiB of batches in memory, but for `memory`, where it keeps all. Its first topic "
+        "pays for what a process does once. CPU is the median; `least` and `most` are of all times.",
+    ),
     "kafka_ingest.py": (
         "Kafka ingest",
         "A Kafka topic of 200-byte values copied into the lake several times on one Spark session. The "

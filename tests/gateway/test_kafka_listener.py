@@ -10,6 +10,7 @@ from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 import requests
 from confluent_kafka import Consumer, KafkaException, TopicPartition
@@ -350,3 +351,14 @@ def test_connections_leave_files_for_the_work_of_the_gateway(lake, monkeypatch):
             assert client.ask(API_VERSIONS, 3)["error_code"] == 0
         for client in clients:
             client.close()
+
+
+@pytest.mark.skipif("jemalloc" not in pa.supported_memory_backends(), reason="this build of Arrow has no jemalloc")
+def test_a_gateway_that_serves_parts_of_topics_takes_small_pages(lake: Lake) -> None:
+    before = pa.default_memory_pool()
+    pa.set_memory_pool(pa.system_memory_pool())
+    try:
+        with listening(lake, []):
+            assert pa.default_memory_pool().backend_name == "jemalloc"
+    finally:
+        pa.set_memory_pool(before)

@@ -27,6 +27,7 @@ from lithify.kafka_server.connections.serving import KafkaServing
 from lithify.kafka_server.groups.coordinator import Coordinator
 from lithify.kafka_server.groups.ranking import Gateway
 from lithify.kafka_server.groups.seat import Shared
+from lithify.kafka_server.logs.allocator import use_small_pages
 from lithify.kafka_server.logs.served_topics import ServedTopics
 from lithify.kafka_server.requests.cluster import Alone, ThisNode
 from lithify.kafka_server.requests.context import Served
@@ -96,6 +97,7 @@ def open_kafka(  # noqa: PLR0913 - what a gateway is started with
         text = f"the connection of a Kafka client at {client} was closed: {reason}"
         reporter.outage(f"{CLOSED}: {_kind(reason)}", AccessDeniedError(text))
 
+    use_small_pages()
     topics = ServedTopics(lake.warehouse, shared)
     groups = _coordinator(lake, url, address, topics, reporter)
     cluster = _alone(lake, address) if groups is None else groups
