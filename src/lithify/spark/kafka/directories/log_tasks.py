@@ -24,7 +24,7 @@ from lithify.kafka_log.directories.described import reading, too_many_facts
 from lithify.kafka_log.directories.files import opened
 from lithify.kafka_log.segment_scan import ANY_OFFSETS, MOST_FACTS, SegmentScan, scanned
 from lithify.model.staged import StagedLog
-from lithify.ports.source import Copying
+from lithify.ports.source import Copying, StopAsked
 from lithify.spark.kafka.copied_logs import RESULT, results_of, staged_by
 from lithify.spark.stoppable import stoppable
 from lithify.spark.tasks import (
@@ -41,6 +41,8 @@ from lithify.spark.tasks import (
 
 FULL_BYTES, LEAST_BYTES = 128 * 2**20, 4 * 2**20
 """Of the segments of one task, and of those that are worth a task where cores have nothing else to do."""
+SCAN_BYTES, COPY_BYTES = 32 * 2**10, 2**20
+"""What it costs to open a file, and to write one to the disk, in bytes of segments."""
 _DAMAGED = "give the directory of another replica, or leave out what is damaged with --skip-damaged"
 
 T = TypeVar("T")
@@ -99,13 +101,23 @@ def scans_of(
     `StopAsked` once `stops()`.
     """
 
-    def scan() -> list[SegmentScan]:
-        return done(session, files, _scanned, [file.size_bytes for file in files])
+    sizes = [file.size_bytes + SCAN_BYTES for file in files]
 
-    scans = stoppable(session, scan, stops)
+    def scan() -> list[SegmentScan]:
+        return done(session, files, _scanned, sizes)
+
+    scans = stoppable(session, scan, stops) if sum(sizes) > LEAST_BYTES else [*_scanned_here(files, stops)]
     if sum(found.facts for found in scans) > MOST_FACTS:
         raise too_many_facts(f"{len(scans)} segments have")
     return {file.path: found for file, found in zip(files, scans, strict=True)}
+
+
+def _scanned_here(files: Sequence[SegmentFile], stops: Callable[[], bool]) -> Iterator[SegmentScan]:
+    """So little that a job of Spark would take longer; a directory may have thousands of such topics."""
+    for file in files:
+        if stops():
+            raise StopAsked
+        yield _scanned(file)
 
 
 def done(
@@ -128,7 +140,7 @@ def done(
 def copied_segments(session: SparkSession, copies: Sequence[SegmentCopy], copying: Copying) -> tuple[StagedLog, ...]:
     """Writes the records of all; returns logs by partition and offset. Raises the first error that a task returned."""
     with job_errors():
-        sizes = [copy.whole.end for copy in copies]
+        sizes = [copy.whole.end + COPY_BYTES for copy in copies]
         return staged_by(_frame(session, copies, sizes).mapInArrow(_Copy(copying), f"{RESULT} binary"))
 
 
