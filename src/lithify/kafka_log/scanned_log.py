@@ -140,10 +140,11 @@ class ScannedLog:
     def rank(self) -> tuple[int, int, int, int]:
         """Of replicas of one partition the one with the largest is the one that a cluster would go on with.
 
-        Of those that it could go on with it has the least damage, and then the most history.
+        Of those that it could go on with it has the least damage, and then lacks the fewest offsets.
         """
         epoch = -1 if self.leader_epoch is None else self.leader_epoch
-        return (epoch, self.written_end, -len(self.damage), -self.start_offset)
+        lacks = self.start_offset + sum(end - start for start, end in self.gaps)
+        return (epoch, self.written_end, -len(self.damage), -lacks)
 
 
 def is_checked(bases: Sequence[int], recovery_point: int | None, *, was_shut_down: bool) -> Sequence[bool]:

@@ -35,6 +35,7 @@ def test_checkpoints() -> None:
     assert offsets_in("0\n0\n") == offsets_in("") == {}
     assert epochs_in("0\n2\n0 0\n3 1200\n") == (EpochStart(0, 0), EpochStart(3, 1200))
     assert topic_id_in("version: 0\ntopic_id: xGgq-A") == "xGgq-A"
+    assert properties_in("version=1\nnode.id=1") == {"version": "1", "node.id": "1"}
     assert properties_in("#\n#Sun Nov 29\ncluster.id=abc=\nnode.id=1\n") == {"cluster.id": "abc=", "node.id": "1"}
 
 
@@ -57,12 +58,16 @@ def test_checkpoints_that_no_broker_writes(text: str, why: str) -> None:
 
 @given(st.text())
 def test_no_text_breaks_them(text: str) -> None:
-    for read in (offsets_in, epochs_in, topic_id_in):
+    for read in (offsets_in, epochs_in, topic_id_in, properties_in):
         try:
             read(text)
         except CheckpointError:
             continue
-    properties_in(text)
+
+
+def test_properties_of_a_later_broker_are_refused() -> None:
+    with pytest.raises(CheckpointError, match="its version is '2', not 0 or 1"):
+        properties_in("version=2\ncluster.id=c\n")
 
 
 def test_segments_are_in_order_and_other_files_are_none() -> None:

@@ -139,6 +139,8 @@ def test_of_replicas_that_end_alike_the_one_with_least_damage_and_most_history_g
     broken = a_log([(0, one + damaged(two) + three)])
     whole = a_log([(1, two + three)])
     longest = a_log([(0, one + two + three)])
+    without = a_log([(0, one), (2, three)])
+    assert max([without, longest], key=lambda log: log.rank) is longest
     assert max([broken, whole, longest, whole], key=lambda log: log.rank) is longest
     assert max([broken, whole], key=lambda log: log.rank) is whole
 

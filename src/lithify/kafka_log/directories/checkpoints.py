@@ -25,6 +25,8 @@ METADATA: Final = "partition.metadata"
 META_PROPERTIES: Final = "meta.properties"
 
 _VERSION = 0
+_PROPERTIES_VERSIONS = ("0", "1")
+"""Of a cluster with ZooKeeper, and of one without."""
 
 
 class CheckpointError(Exception):
@@ -65,8 +67,12 @@ def topic_id_in(text: str) -> str:
 
 
 def properties_in(text: str) -> Mapping[str, str]:
-    """What a broker says of a directory, such as `cluster.id`."""
-    return dict(_pairs(text, "="))
+    """What a broker says of a directory, such as `cluster.id`. Raises `CheckpointError` for an unknown version."""
+    properties = dict(_pairs(text, "="))
+    if properties.get("version", "0") not in _PROPERTIES_VERSIONS:
+        known = " or ".join(_PROPERTIES_VERSIONS)
+        raise CheckpointError(f"its version is {properties['version'][:20]!r}, not {known}")
+    return properties
 
 
 def _pairs(text: str, sign: str) -> Iterator[tuple[str, str]]:

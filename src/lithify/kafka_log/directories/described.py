@@ -40,7 +40,7 @@ def described(path: Path) -> Iterator[None]:
         ) from error
     except OSError as error:
         what = f"{error.filename or path}: {error.strerror or error}"
-        raise InvalidInputError(what, hint="name a directory that log.dirs names, or a copy") from error
+        raise InvalidInputError(what, hint=_hint(error, "name a directory that log.dirs names, or a copy")) from error
 
 
 @contextmanager
@@ -60,7 +60,7 @@ def reading(path: Path, damaged: str = NEEDS_WHOLE) -> Iterator[None]:
     except OSError as error:
         raise InvalidInputError(
             f"{path}: {error.strerror or error}",
-            hint="every machine that runs tasks has to be able to read the directories",
+            hint=_hint(error, "every machine that runs tasks has to be able to read the directories"),
         ) from error
 
 
@@ -70,3 +70,9 @@ def too_many_facts(what: str) -> RefusedError:
         "transactions, which would all be in memory",
         hint="leave the oldest segments out, or copy the topic from its cluster with `lithify kafka ingest`",
     )
+
+
+def _hint(error: OSError, otherwise: str) -> str:
+    if isinstance(error, PermissionError):
+        return "run it as a user who may read all of the directory, such as the broker's, or give a copy"
+    return otherwise
