@@ -47,7 +47,7 @@ def log_notes(log: ScannedLog) -> Iterator[tuple[str, str]]:
     if log.lacks_from is not None:
         yield (
             "missing",
-            f"its log start offset was noted at {log.lacks_from}, and its files begin at {log.start_offset}: what is "
+            f"its broker has noted that it starts at {log.lacks_from}, and its files begin at {log.start_offset}: what is "
             "before them is in tiered storage, or files are missing",
         )
     if gaps := log.gaps:

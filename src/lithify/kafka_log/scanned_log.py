@@ -84,8 +84,13 @@ class ScannedLog:
 
     @property
     def lacks_from(self) -> int | None:
-        """The log start offset that its broker has noted, if no file has that: None if nothing is lacking."""
+        """Where its broker has noted that it starts, if no file has that: None if nothing is lacking.
+
+        A log start of zero is not noted; then the first epoch tells, which a broker moves with the log start.
+        """
         noted = self.folder.log_start
+        if noted is None and self.folder.epochs:
+            noted = self.folder.epochs[0].offset
         return noted if noted is not None and noted < self.start_offset else None
 
     @property

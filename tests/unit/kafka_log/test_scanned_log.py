@@ -66,6 +66,16 @@ def test_what_is_before_its_first_file_is_told(noted: int | None, lacks: int | N
     assert (log.lacks_from, log.start_offset) == (lacks, max(3, noted or 0))
 
 
+def test_the_first_epoch_tells_as_well_where_a_log_started() -> None:
+    """A broker does not note a log start of zero."""
+    files = [(3, batch(3, b"a", b"b"))]
+    assert a_log(files, epochs=(EpochStart(0, 0),)).lacks_from == 0
+    assert (
+        "missing: its broker has noted that it starts at 0, and" in notes(a_log(files, epochs=(EpochStart(0, 0),)))[0]
+    )
+    assert a_log(files, epochs=(EpochStart(0, 3),)).lacks_from is None
+
+
 def test_a_log_without_segments_has_nothing() -> None:
     log = a_log([], log_start=9)
     assert (log.start_offset, log.end_offset, log.stable_end, log.leader_epoch) == (9, 9, 9, None)
