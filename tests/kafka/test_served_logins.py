@@ -79,7 +79,7 @@ def test_a_client_with_a_token_reads(mechanism: str, reads: Reads, token: NewTok
     assert reads(mechanism, token.id, token.token) == [ROW]
 
 
-@pytest.mark.parametrize("reads", ["aiokafka", "Java"], indirect=True)
+@pytest.mark.parametrize("reads", ["Java"], indirect=True)
 @pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256"])
 def test_a_wrong_password_is_refused(mechanism: str, reads: Reads, token: NewToken) -> None:
     refused = r"(?i)authentication|not a valid token|not the id of a token|unable to bootstrap"
