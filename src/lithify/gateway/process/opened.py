@@ -69,7 +69,7 @@ def _opened(
     protection = Protection(tokens.usable, tls is not None, *given)
     listening = may_listen(bound.address, protection)
     registry = Registry(lithify.__version__, clock.now_ms, options.metrics_per_topic)
-    events, topics = Events(), SharedTopics()
+    events, topics, notes = Events(), SharedTopics(), append_notes_of(lake.warehouse, url)
     tell = cleaner.pop("tell", lambda _event: None)
 
     def told(event: CleanerEvent) -> None:
@@ -84,7 +84,6 @@ def _opened(
     standing = StandingOptions(name, options.place, lease_ms=cleaner.get("lease_ms", LEASE_MS))
     runs = open_jobs(lake, standing, loop.stop, url, options.tell_job)
     jobs = Jobs(clock, JOBS_AT_ONCE, events.job)
-    notes = append_notes_of(lake.warehouse, url)
     audited = None if options.audit is None else open_audit(options.audit, str(bound.address), loop.reporter)
     who = Callers(tokens, strangers_at(clock, None if audited is None else audited.file))
     serving_kafka = partial(open_kafka, url=url, shared=topics)
