@@ -34,7 +34,7 @@ from lithify.kafka_server.requests.context import Served
 from lithify.kafka_server.requests.dispatch import Dispatch
 from lithify.service.look.assessed_topic import SharedTopics
 
-THREADS, LARGE_THREADS = 16, 4
+THREADS, LARGE_THREADS = 16, 2
 """In which files are waited for, and in which that is done for large requests."""
 CLOSED = "a connection of a Kafka client"
 """What events tell of at most once in ten minutes for each kind of reason."""
