@@ -45,11 +45,8 @@ def log_notes(log: ScannedLog) -> Iterator[tuple[str, str]]:
         what = f"its log start offset was noted at {log.start_offset}, and its files begin at {first}"
         yield "log_start", f"{what}: the offsets between were deleted, and are left out"
     if log.lacks_from is not None:
-        yield (
-            "missing",
-            f"its broker has noted that it starts at {log.lacks_from}, and its files begin at {log.start_offset}: what is "
-            "before them is in tiered storage, or files are missing",
-        )
+        what = f"its broker has noted that it starts at {log.lacks_from}, and its files begin at {log.start_offset}"
+        yield "missing", f"{what}: what is before them is in tiered storage, or files are missing"
     if gaps := log.gaps:
         named = ", ".join(f"{start} to {end - 1}" for start, end in gaps[:NAMED_AT_MOST])
         more = f", and {len(gaps) - NAMED_AT_MOST} more" if len(gaps) > NAMED_AT_MOST else ""

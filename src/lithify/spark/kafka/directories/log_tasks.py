@@ -41,7 +41,7 @@ from lithify.spark.tasks import (
 
 FULL_BYTES, LEAST_BYTES = 128 * 2**20, 4 * 2**20
 """Of the segments of one task, and of those that are worth a task where cores have nothing else to do."""
-SCAN_BYTES, COPY_BYTES = 32 * 2**10, 2**20
+SCAN_BYTES, COPY_BYTES = 2**10, 2**20
 """What it costs to open a file, and to write one to the disk, in bytes of segments."""
 _DAMAGED = "give the directory of another replica, or leave out what is damaged with --skip-damaged"
 
