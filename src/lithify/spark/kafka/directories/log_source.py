@@ -73,13 +73,16 @@ class LogDirectories:
         self._places = {*self._paths}
         self._check_unused()
         directories = [directory_at(path) for path in self._paths]
-        self._folders = [folder for directory in directories for folder in directory.folders]
-        elsewhere = (one.path for one in self._folders if one.path in self._places or one.path.is_symlink())
+        folders = [folder for directory in directories for folder in directory.folders]
+        self._folders: dict[str, list[LogFolder]] = {}
+        for folder in folders:
+            self._folders.setdefault(folder.topic, []).append(folder)
+        elsewhere = (one.path for one in folders if one.path in self._places or one.path.is_symlink())
         self._places |= {path.resolve().parent for path in elsewhere}
         self._check_unused()
         self._shut_down = {folder.path for one in directories if one.was_shut_down for folder in one.folders}
         self._logs: dict[str, dict[int, ScannedLog]] = {}
-        self._cluster_id = self._only_cluster()
+        self._cluster_id = _only_cluster(folders)
         if not self._folders:
             raise InvalidInputError(
                 f"{self.where}: no folder of a partition, such as orders-0", hint="name what log.dirs names"
@@ -89,25 +92,14 @@ class LogDirectories:
     def where(self) -> str:
         return ", ".join(map(str, self._paths))
 
-    def _only_cluster(self) -> str:
-        """The id of the cluster that they are of; empty if no directory tells."""
-        places = {folder.cluster: folder.path.parent for folder in self._folders if folder.cluster}
-        if len(places) > 1:
-            named = "; ".join(f"{place} of {cluster}" for cluster, place in sorted(places.items()))
-            raise RefusedError(
-                f"the directories are of {len(places)} clusters: {named}",
-                hint="import the directories of one cluster at a time, each with --into",
-            )
-        return next(iter(places), "")
-
     def topics(self, pattern: str) -> tuple[str, ...]:
         """Topics of Kafka itself are left out."""
-        names = {folder.topic for folder in self._folders if not folder.is_internal}
+        names = (name for name, folders in self._folders.items() if not folders[0].is_internal)
         return tuple(sorted(name for name in names if re.fullmatch(pattern, name)))
 
     def topic(self, name: str) -> SourceTopic:
         """Raises `UnknownSourceError`, or `RefusedError` where directories have two topics of that name."""
-        folders = [folder for folder in self._folders if folder.topic == name]
+        folders = self._folders.get(name)
         if not folders:
             there = ", ".join(self.topics(".*")[:NAMED_AT_MOST])
             raise UnknownSourceError(
@@ -194,7 +186,7 @@ class LogDirectories:
 
     def _best(self, topic: str) -> dict[int, ScannedLog]:
         found: dict[int, list[ScannedLog]] = {}
-        folders = [folder for folder in self._folders if folder.topic == topic]
+        folders = self._folders[topic]
         for log in self._scanned(topic, [folder for folder in folders if not folder.tiered]):
             found.setdefault(log.folder.partition, []).append(log)
         best: dict[int, ScannedLog] = {}
@@ -271,3 +263,15 @@ class LogDirectories:
                 in_use = is_in_use(place)
             if in_use:
                 raise RefusedError(f"{place} is in use by a broker", hint="stop the broker, or import a copy of it")
+
+
+def _only_cluster(folders: Sequence[LogFolder]) -> str:
+    """The id of the cluster that they are of; empty if no directory tells."""
+    places = {folder.cluster: folder.path.parent for folder in folders if folder.cluster}
+    if len(places) > 1:
+        named = "; ".join(f"{place} of {cluster}" for cluster, place in sorted(places.items()))
+        raise RefusedError(
+            f"the directories are of {len(places)} clusters: {named}",
+            hint="import the directories of one cluster at a time, each with --into",
+        )
+    return next(iter(places), "")
