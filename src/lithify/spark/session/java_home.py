@@ -97,9 +97,14 @@ def class_path(home: Path) -> str:
 
 
 def _jars() -> list[str]:
-    """In one order on all machines, and first the one that Spark puts first."""
-    names = (jar.name for jar in (installed_spark() / "jars").glob("*.jar"))
-    return sorted(names, key=lambda name: (not name.startswith(_FIRST), name))
+    """In one order on all machines: first the one that Spark puts first, then the large ones.
+
+    A class is looked for in one after the other, and most are in the large ones. By name, an archive took a third more
+    processor time to make.
+    """
+    jars = (installed_spark() / "jars").glob("*.jar")
+    in_order = sorted((not jar.name.startswith(_FIRST), -jar.stat().st_size, jar.name) for jar in jars)
+    return [name for _, _, name in in_order]
 
 
 def _wildcards(home: Path) -> str:
