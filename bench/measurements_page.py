@@ -115,8 +115,8 @@ ABOUT = {
     ),
     "served_logs.py": (
         "Topics served to Kafka's clients",
-        "A topic with values of 200 bytes, read from its start to its end by confluent-kafka. The processor time is the "
-        "server's, which keeps 128 MiB of batches in memory, but for `memory`, where it keeps all. Its first topic "
+        "A topic with values of 200 bytes, read from its start to its end by confluent-kafka. The processor time is "
+        "the server's, which keeps 128 MiB of batches in memory, but for `memory`, where it keeps all. Its first topic "
         "pays for what a process does once. CPU is the median; `least` and `most` are of all times.",
     ),
     "kafka_ingest.py": (
