@@ -26,7 +26,7 @@ from lithify.kafka_log.transactions import SegmentTransactions
 DAMAGED_NAMED_AT_MOST = 100
 ANY_OFFSETS = range(2**63 - 1)
 MOST_FACTS = 500_000
-"""Of the segments that are scanned together: the driver holds some 250 bytes of each."""
+"""The driver keeps some 250 bytes of each. The limit is for all segments that are scanned together."""
 
 
 class TooManyFacts(Exception):  # noqa: N818 - no error of a batch
