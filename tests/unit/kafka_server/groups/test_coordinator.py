@@ -17,6 +17,7 @@ from lithify.kafka_server.groups.gateways import LEASE_MS
 from lithify.kafka_server.groups.modern.beats import Beat
 from lithify.kafka_server.groups.ranking import Gateway, heaviest
 from lithify.kafka_server.groups.seat import FREE_MS, Shared
+from lithify.kafka_server.groups.shares import MOST_BYTES
 from lithify.kafka_server.logs.served_topics import ServedTopics
 from lithify.model.groups.positions import GroupTopic
 from lithify.model.names import LogId, TopicName
@@ -32,7 +33,8 @@ class Coordinators:
     """Two gateways, the first of which coordinates the group while it is there. `frozen` do not beat."""
 
     def __init__(self) -> None:
-        self.clock, self.lake = FakeClock(), memory_lake()
+        self.clock = FakeClock()
+        self.lake = memory_lake(self.clock)
         self.lake.create_topic("shop/orders", 2)
         self.groups = MemoryGroups("here")
         shared = Shared(self.groups, MemoryCoordination())
@@ -61,6 +63,8 @@ def run(story: Callable[[Coordinators], Coroutine[Any, Any, None]]) -> None:
     async def told() -> None:
         both = Coordinators()
         async with both.first, both.second:
+            for task in (*both.first._running, *both.second._running):
+                task.cancel()  # what they do once a second of the machine's clock
             await both.wait(2_000)
             await story(both)
 
@@ -136,9 +140,24 @@ def test_what_was_committed_is_checked_again_in_later_versions() -> None:
         await both.first.fetch({GROUP: Wanted({PLACE})})
         orders.append([Record(b"gone", None, 1, partition=0), Record(b"more", b"3", 1, partition=0)])
         orders.compact()
-        assert await commit(both.first, 4) is Code.NONE  # by a check of the catalog that is older
+        assert await commit(both.first, 4) is Code.NONE  # known by a check of the catalog that is older
         assert [position.cursor.is_untold for position in both.groups.positions(GROUP)] == [False]
         await both.first._check_commits()
         assert [position.cursor.is_untold for position in both.groups.positions(GROUP)] == [True]
+
+    run(story)
+
+
+def test_nothing_is_counted_of_groups_that_were_given_up() -> None:
+    async def story(both: Coordinators) -> None:
+        assert (await both.first.consumer_heartbeat(GROUP, replace(JOINS, token="alice"))).error is Code.NONE
+        assert (await both.first.consumer_heartbeat(GROUP, replace(JOINS, member_id="two"))).error is Code.NONE
+        assert not both.first._rooms.shares.takes({"alice": MOST_BYTES - MOST_BYTES // 4})
+        room = both.first._rooms.get(GROUP)
+        assert room is not None
+        await both.first._give_up(GROUP)
+        both.first._rooms.put(room, room.consumers)  # by who has still had it
+        assert both.first._rooms.shares.takes({"alice": MOST_BYTES - MOST_BYTES // 4})
+        assert both.first._rooms.shares.takes({None: MOST_BYTES})
 
     run(story)
