@@ -86,6 +86,15 @@ def test_an_id_of_a_hidden_topic_is_answered_as_one_of_none(served):
             asked = [{**PARTITION, "fetch_offset": 0, "partition_max_bytes": 1000}]
             told = client.ask(1, 16, topics=[{"topic_id": topic_id, "partitions": asked}], max_wait_ms=0, max_bytes=9)
             assert told["responses"][0]["partitions"][0]["error_code"] == 100
+            offset = {
+                "topic_id": topic_id,
+                "partition_indexes": [0],
+                "partitions": [{**PARTITION, "committed_offset": 1}],
+            }
+            (told,) = client.ask(8, 10, group_id="g", topics=[offset])["topics"]
+            assert told["partitions"][0]["error_code"] == 100
+            (told,) = client.ask(9, 10, groups=[{"group_id": "g", "topics": [offset]}])["groups"]
+            assert [one["partitions"][0]["error_code"] for one in told["topics"]] == [100]
 
 
 def test_a_hidden_topic_is_not_loaded(served, monkeypatch):
