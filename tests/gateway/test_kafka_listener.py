@@ -165,6 +165,24 @@ def test_logins_that_fail_are_in_the_audit_log_up_to_a_rate_and_right_tokens_sti
     }
 
 
+@pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256"])
+def test_a_login_without_the_database_is_closed_so_that_the_client_tries_again(lake, tmp_path, mechanism):
+    token, audit = lake.tokens().create("alice", ["consume:shop"]), tmp_path / "audit.jsonl"
+    with listening(lake, [], needs_token=True, audit=audit) as listener, client_of(listener) as client:
+        catalog = tmp_path / "lake" / "catalog.db"
+        catalog.rename(tmp_path / "away")
+        client.ask(HANDSHAKE, 1, mechanism=mechanism)
+        sent = b"\0any\0" + token.token.encode()
+        if mechanism != "PLAIN":
+            scram = AioKafka(mechanism, token.id, token.token)
+            first = client.ask(AUTHENTICATE, 2, auth_bytes=scram.first())
+            sent = scram.last(first["auth_bytes"].decode())
+        client.send(AUTHENTICATE, 2, auth_bytes=sent)
+        assert client.is_closed()
+        (tmp_path / "away").rename(catalog)
+    assert not audit.exists()
+
+
 def test_failures_by_both_doors_of_a_gateway_count_together(lake, tmp_path):
     lake.tokens().create("alice", ["admin"])
     options = GatewayOptions("g1", HERE, kafka=KafkaAddresses(HERE), require_tokens=True, audit=tmp_path / "audit")

@@ -49,7 +49,6 @@ def _network(address: str) -> str:
         parsed = ip_address(address)
     except ValueError:
         return address
-    four = (
-        parsed.ipv4_mapped if isinstance(parsed, IPv6Address) else parsed
-    )  # ::ffff:10.0.0.7, where [::] is listened on
+    # Where [::] is listened on, 10.0.0.7 comes as ::ffff:10.0.0.7.
+    four = parsed.ipv4_mapped if isinstance(parsed, IPv6Address) else parsed
     return str(four or ip_network((parsed, _SIX_PREFIX), strict=False))
