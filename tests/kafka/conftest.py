@@ -47,7 +47,7 @@ def secured() -> Iterator[SecuredBroker]:
 def in_kafka(broker: KafkaBroker) -> list[Row]:
     """`some_records` in `shop.orders` of the broker, as librdkafka gets them there."""
     topic = broker.make_topic(2, "shop.orders", retention_ms="-1")
-    producer = broker.producer()
+    producer = broker.producer(enable_idempotence=True)  # or what is sent again comes late
     send(producer, topic, some_records())
     assert producer.flush(WAIT_S) == 0
     return by_confluent(broker.address, topic)

@@ -30,7 +30,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedLake]:
 @pytest.fixture(scope="module")
 def broker() -> Iterator[KafkaBroker]:
     with a_broker() as one:
-        topic, producer = one.make_topic(2, NAME, retention_ms="-1"), one.producer()
+        topic, producer = one.make_topic(2, NAME, retention_ms="-1"), one.producer(enable_idempotence=True)
         send(producer, topic, some_records())
         assert producer.flush(WAIT_S) == 0
         yield one

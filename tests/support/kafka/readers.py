@@ -11,7 +11,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, TopicPartition
 from pyspark.sql import DataFrame, SparkSession
 
 from lithify import Record
@@ -66,6 +66,7 @@ def by_confluent(address: str, topic: str, **more: Any) -> list[Row]:
         while len(ended) < len(partitions) and time.monotonic() < until_s:
             read = consumer.poll(1)
             if read is not None and read.error():
+                assert read.error().code() == KafkaError._PARTITION_EOF, read.error()
                 ended.add(read.partition())
             elif read is not None:
                 rows.append(_confluent_row(read))
