@@ -26,7 +26,7 @@ from lithify.kafka_log.transactions import SegmentTransactions
 DAMAGED_NAMED_AT_MOST = 100
 ANY_OFFSETS = range(2**63 - 1)
 MOST_FACTS = 500_000
-"""The driver keeps some 250 bytes of each. The limit is for all segments that are scanned together."""
+"""The driver holds no more of the segments of one scan; each takes some 250 bytes."""
 
 
 class TooManyFacts(Exception):  # noqa: N818 - no error of a batch
