@@ -74,9 +74,10 @@ def write(folder: str, name: str, records: int) -> None:
 
 @contextmanager
 def served(folder: str, kept_mib: int) -> Iterator[tuple[int, int]]:
-    """A server in a process of its own: the process, and its port."""
+    """A server in a process of its own: the process, and its port. Its code is compiled, as that of a package is."""
     command = [sys.executable, "-c", SERVER, folder, str(kept_mib)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+    compiled = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=compiled) as process:
         assert process.stdin is not None and process.stdout is not None
         yield process.pid, json.loads(process.stdout.readline())["port"]
         process.stdin.close()
