@@ -117,7 +117,7 @@ ABOUT = {
         "Topics served to Kafka's clients",
         "A topic with values of 200 bytes, read from its start to its end by confluent-kafka. The processor time is "
         "the server's, which keeps 128 MiB of batches in memory, but for `memory`, where it keeps all. The first "
-        " topic pays for what a process does once. `least` and `most` are of five times.",
+        "topic pays for what a process does once. `least` and `most` are of five times.",
     ),
     "kafka_ingest.py": (
         "Kafka ingest",
