@@ -15,14 +15,13 @@ Two cores are kept busy by five lanes, as much of a test is waiting for a JVM, a
     lanes 3-5    all other tests, a Pulsar among the first   ──┘
 
 A section is one process there: it collects its tests, and starts its session and its broker, once. By itself a section
-has two processes. A lane that has no tests left takes those of the others, the short ones first. Tests marked `alone`
-are a section of their own, as `backends-alone`, which `backends` on the command line names too.
+has two processes. A lane without tests takes from the others, the short ones first. Tests marked `alone` are sections
+like `backends-alone`, which `backends` on the command line names too.
 
 What a section prints comes when it has ended, in one piece; of a section that runs alone as it comes. At the end stand
 what failed once more, as its section may have printed it half an hour before, and the summary. The summary has each
 section's seconds on the clock, and those of processors that its processes used: only these can be compared between
-runs on a shared machine. Servers that outlive their section's command are not in them, nor are JVMs of Spark: they are
-in what the machine did, which the last line says. If it never rested, only less work makes a run shorter.
+runs on a shared machine. Servers that outlive their section's command, and JVMs of Spark, are in the last line alone.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from machine_time import MachineTime
+from machine_time import MachineTime, switch_less
 from other_pythons import other_versions
 from temporary_files import temporary_files_in_memory
 
@@ -282,6 +281,7 @@ def main() -> int:
     wanted = arguments.section or (QUICK if arguments.quick else [name for name in names if name not in left_out])
     os.environ.pop("JAVA_TOOL_OPTIONS", None)  # its notice on stderr would be taken for output of ours
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # hundreds of programs start, and would each compile it all
+    switch_less()
     signal.signal(signal.SIGTERM, interrupted)
     begun, machine = time.monotonic(), MachineTime.now()
     with temporary_files_in_memory():
