@@ -22,18 +22,18 @@ LOG = LogId(TopicName("default", "t"), 0)
 
 def test_an_epoch_ends_at_the_lowest_cut_since() -> None:
     log = LogState(0, log_end_offset=14, generation=2, truncated=(5, 9))
-    assert [epoch_end(log, epoch) for epoch in (-1, 0, 1, 2, 3)] == [UNDEFINED, (0, 5), (1, 9), (2, 14), UNDEFINED]
+    assert [epoch_end(log, epoch, 0) for epoch in (-1, 0, 1, 2, 3)] == [UNDEFINED, (0, 5), (1, 9), (2, 14), UNDEFINED]
 
 
 def test_a_cut_below_the_log_start_leads_to_the_log_start() -> None:
     log = LogState(0, log_start_offset=7, log_end_offset=14, generation=1, truncated=(5,))
-    assert epoch_end(log, 0) == (0, 7)
+    assert epoch_end(log, 0, 7) == (0, 7)
 
 
 def test_of_a_cut_that_is_forgotten_all_is_read_again() -> None:
     cuts = tuple(range(20, 20 + TRUNCATIONS_KEPT))
     log = LogState(0, log_start_offset=3, log_end_offset=40, generation=TRUNCATIONS_KEPT + 1, truncated=cuts)
-    assert [epoch_end(log, 0), epoch_end(log, 1)] == [(0, 3), (1, 20)]
+    assert [epoch_end(log, 0, 3), epoch_end(log, 1, 3)] == [(0, 3), (1, 20)]
 
 
 @dataclass
@@ -61,7 +61,7 @@ class Client:
     def validate(self, log: LogState) -> None:
         if self.read_in < 0:
             return
-        epoch, end = epoch_end(log, self.read_in)
+        epoch, end = epoch_end(log, self.read_in, log.log_start_offset)
         assert epoch <= self.read_in and end >= 0
         if end < self.position:
             self.position, self.read_in = end, epoch

@@ -144,6 +144,18 @@ def test_after_a_truncation_batches_have_the_next_epoch(served: Served) -> None:
     assert after.epoch_end(0) == (0, 2)
 
 
+def test_a_cut_below_a_trimmed_backlog_is_told_to_readers_of_the_view() -> None:
+    served = Served(MemoryTopic(compaction_mode="side-by-side", cleanup_policy="compact,delete", retention_ms=1_000))
+    served.append("a", "b", "c", "d")
+    truncate(served.topic.warehouse, ORDERS, 0, 1)
+    served.append("e", "f", "g", "h")
+    served.topic.clock.advance(60_000)
+    served.topic.compact()  # the view has all, and the backlog is trimmed
+    log, view = served.log(), served.log("orders.compacted")
+    assert (log.start, log.epoch_end(0)) == (5, (0, 5))
+    assert (view.start, view.epoch_end(0)) == (0, (0, 1))
+
+
 def test_deleted_records_are_in_no_batch(served: Served) -> None:
     served.append("a", "b", "c")
     served.log().batches(0, 100)

@@ -25,17 +25,17 @@ UNDEFINED: Final = (-1, -1)
 """Kafka's answer for an epoch that is not known."""
 
 
-def epoch_end(log: LogState, epoch: int) -> tuple[int, int]:
+def epoch_end(log: LogState, epoch: int, start: int) -> tuple[int, int]:
     """The epoch, and the offset up to which what was read in it is still in the log.
 
-    A client that has read further continues there. It is never below the log start, so that a client continues with
-    the first record that is left, and not where its policy for lost offsets sends it. Of cuts that are forgotten it is
-    not known where they were: then it is the log start.
+    A client that has read further continues there. It is never below `start`, the first offset of what is read, so
+    that a client continues with the first record that is left, and not where its policy for lost offsets sends it. Of
+    cuts that are forgotten it is not known where they were: then it is the start.
     """
     cuts = log.generation - epoch
     if cuts < 0 or epoch < 0:
         return UNDEFINED
     if cuts > len(log.truncated):
-        return epoch, log.log_start_offset
+        return epoch, start
     lowest = min((log.log_end_offset, *(log.truncated[-cuts:] if cuts else ())))
-    return epoch, max(lowest, log.log_start_offset)
+    return epoch, max(lowest, start)

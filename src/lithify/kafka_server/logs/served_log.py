@@ -53,7 +53,7 @@ class ServedLog:
 
     def epoch_end(self, epoch: int) -> tuple[int, int]:
         """The epoch, and the offset up to which what was read in it is still there; (-1, -1) for an unknown one."""
-        return epoch_end(self.state, epoch)
+        return epoch_end(self.state, epoch, self.start)
 
     def batches(self, offset: int, max_bytes: int) -> list[memoryview]:
         """Whole batches from the one on that `offset` is in: at least one if there is any, at most `max_bytes`.
