@@ -54,6 +54,8 @@ class Consumers(Seat):
             return Told(Code.COORDINATOR_LOAD_IN_PROGRESS, beat.member_id)
         if self._rooms.get(group) is not room:
             return Told(Code.NOT_COORDINATOR, beat.member_id)
+        if not room.group.is_unused:  # a member of the other protocol has joined meanwhile
+            return Told(Code.GROUP_ID_NOT_FOUND, beat.member_id)
         consumers, told = beaten(room.consumers, beat, room.layout, self._clock.monotonic_ms())
         if not self._rooms.fits(room, consumers):
             return Told(self._full("members"), beat.member_id)

@@ -10,6 +10,7 @@ from typing import Any
 from lithify import Record
 from lithify.coordination.groups.empty_group import EmptyGroup, reset
 from lithify.coordination.leases.memory import MemoryCoordination
+from lithify.kafka_server.groups.classic.joining import Join
 from lithify.kafka_server.groups.codes import Code
 from lithify.kafka_server.groups.committed import Commit, Committed
 from lithify.kafka_server.groups.coordinator import Coordinator, Wanted
@@ -26,6 +27,7 @@ from lithify.testing.fake_clock import FakeClock
 from lithify.testing.memory_groups import MemoryGroups
 
 GROUP, PLACE, LOG = "billing", ("shop.orders", 0), LogId(TopicName("shop", "orders"), 0)
+CLASSIC = Join("", None, "client", "/host", 45_000, 60_000, "consumer", (("range", b""),), knows_ids=False)
 JOINS = Beat("one", 0, None, None, "client", "/host", 20_000, frozenset({"shop.orders"}), None, frozenset(), None, None)
 
 
@@ -159,5 +161,22 @@ def test_nothing_is_counted_of_groups_that_were_given_up() -> None:
         both.first._rooms.put(room, room.consumers)  # by who has still had it
         assert both.first._rooms.shares.takes({"alice": MOST_BYTES - MOST_BYTES // 4})
         assert both.first._rooms.shares.takes({None: MOST_BYTES})
+
+    run(story)
+
+
+def test_members_of_both_protocols_that_come_at_once_do_not_share_a_group(monkeypatch) -> None:
+    async def story(both: Coordinators) -> None:
+        looked_up, joining = both.first._looked_up, list[asyncio.Task[Any]]()
+
+        async def meanwhile(*given: Any) -> Any:
+            joining.append(asyncio.create_task(both.first.join(GROUP, CLASSIC)))
+            while both.first._rooms.get(GROUP).group.is_unused:  # type: ignore[union-attr]
+                await asyncio.sleep(0)
+            return await looked_up(*given)
+
+        monkeypatch.setattr(both.first, "_looked_up", meanwhile)
+        assert (await both.first.consumer_heartbeat(GROUP, JOINS)).error is Code.GROUP_ID_NOT_FOUND
+        joining[0].cancel()
 
     run(story)
