@@ -92,7 +92,7 @@ class Offsets:
         for place, commit in commits.items():
             found = position_of(group, states[place[0]], place, commit, self._clock.now_ms())
             if isinstance(found, Position):
-                found = self._of_this_topic(found, commit, served[place[0]])
+                found = self._of_this_topic(found, place, commit, served[place[0]])
             if isinstance(found, Position):
                 positions[place] = found
             else:
@@ -118,11 +118,11 @@ class Offsets:
         done = {place: refusal if position.log in refused else Code.NONE for place, position in positions.items()}
         return codes | done
 
-    def _of_this_topic(self, position: Position, commit: Commit, topic: Topic | Code) -> Position | Code:
+    def _of_this_topic(self, position: Position, place: Place, commit: Commit, topic: Topic | Code) -> Position | Code:
         """The position, unless members read a topic that had the name before."""
         if commit.topic_id is not None and not isinstance(topic, Code):
             return position if topic.topic_id == commit.topic_id else Code.UNKNOWN_TOPIC_ID
-        begun = self._tenure.begun(position.group, position.log)
+        begun = self._tenure.begun(position.group, place)
         is_other = begun is not None and begun.identity != position.cursor.identity
         return Code.UNKNOWN_TOPIC_OR_PARTITION if is_other else position
 
@@ -131,9 +131,9 @@ class Offsets:
     ) -> dict[LogId, Cursor | None]:
         """By log, from where members have read."""
         before, began = self._stored(group, [position.log for position in positions.values()]), {}
-        for (name, number), position in positions.items():
-            state, begun = _known(states[name]), self._tenure.begun(group, position.log)
-            began[position.log] = began_at(before[position.log], begun, state, state.log(number))
+        for place, position in positions.items():
+            state, begun = _known(states[place[0]]), self._tenure.begun(group, place)
+            began[position.log] = began_at(before[position.log], begun, state, state.log(place[1]))
         return began
 
     def look_anew(self, logs: Collection[LogId]) -> Mapping[TopicName, TopicState]:
@@ -186,14 +186,14 @@ class Offsets:
         """Those who ask for the offsets of partitions by name are about to read them, if the group has members here."""
         names, states = self._topics.names(), {**known}
         for group, places in groups.items():
-            cursors: dict[LogId, Cursor] = {}
+            cursors: dict[Place, Cursor] = {}
             for name, number in places or ():
-                if name in names and self._tenure.holds_log(group, log := LogId(names[name], number)):
+                if name in names and self._tenure.holds_log(group, LogId(names[name], number)):
                     if name not in states:
                         states[name] = self._state(name)
                     state = states[name]
                     if isinstance(state, TopicState) and number in state.partitions:
-                        cursors[log] = Cursor.of(state, state.log(number), 0)
+                        cursors[name, number] = Cursor.of(state, state.log(number), 0)
             self._tenure.begins(group, cursors)
 
     def topics(self, group: str) -> frozenset[str]:

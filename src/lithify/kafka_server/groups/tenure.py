@@ -15,6 +15,7 @@ from enum import Enum
 from threading import Lock
 
 from lithify.coordination.leases.keeper import LeaseKeeper
+from lithify.kafka_server.groups.committed import Place
 from lithify.kafka_server.groups.gateways import LEASE_MS, RENEW_MS
 from lithify.model.cursor import Cursor
 from lithify.model.groups.positions import GroupTopic, Position
@@ -49,8 +50,9 @@ class Tenure:
         """By group, names of the leases of partitions that it has taken."""
         self._positions: dict[str, Position | None] = {}
         """By the lease of its partition, what is stored; None if nothing is. Others cannot change it meanwhile."""
-        self._begun: dict[str, Cursor] = {}
-        """By lease, the log as it was when a member first asked for its offset; at 0, as it may read from anywhere."""
+        self._begun: dict[str, dict[Place, Cursor]] = {}
+        """By group and the name that members use, the log as it was when one first asked for its offset; at 0, as it
+        may read from anywhere. The name may be another topic's since."""
         self._lock = Lock()
         self._unchecked: dict[str, dict[LogId, Cursor]] = {}
         """By group, where those have begun that have committed since, in logs that are to be checked again."""
@@ -94,6 +96,7 @@ class Tenure:
         self.look()
         if not self._keeper.take([self._name(group)]):
             return False
+        self._begun.pop(group, None)
         left = {name for name in self._of(group) if name not in self._partitions.get(group, ())}
         self._note_taken(group, self._keeper.take(left))
         return True
@@ -131,17 +134,17 @@ class Tenure:
         for log in logs:
             self._positions.pop(self._lease(group, log), None)
 
-    def begins(self, group: str, cursors: Mapping[LogId, Cursor]) -> None:
-        """Members are about to read these logs. Of a topic that was not recreated since, the first time counts."""
-        for log, cursor in cursors.items():
-            name = self._lease(group, log)
-            known = self._begun.get(name)
-            if self._keeper.holds(name) and (known is None or known.identity != cursor.identity):
-                self._begun[name] = cursor
+    def begins(self, group: str, cursors: Mapping[Place, Cursor]) -> None:
+        """Members are about to read there. Of a topic that was not recreated since, the first time counts."""
+        begun = self._begun.setdefault(group, {}) if cursors and self.holds(group) else {}
+        for place, cursor in cursors.items():
+            known = begun.get(place)
+            if known is None or known.identity != cursor.identity:
+                begun[place] = cursor
 
-    def begun(self, group: str, log: LogId) -> Cursor | None:
+    def begun(self, group: str, place: Place) -> Cursor | None:
         """The log as members began to read it; None if that is not known."""
-        return self._begun.get(self._lease(group, log))
+        return self._begun.get(group, {}).get(place)
 
     def holds_log(self, group: str, log: LogId) -> bool:
         """Whether it certainly has the lease of a partition."""
@@ -162,6 +165,7 @@ class Tenure:
         """Gives up the group, for another gateway."""
         names = self._partitions.pop(group, set())
         self._forget(names)
+        self._begun.pop(group, None)
         self._unchecked.pop(group, None)
         self._keeper.release([*names, self._name(group)])
 
@@ -178,7 +182,6 @@ class Tenure:
     def _forget(self, names: Collection[str]) -> None:
         for name in names:
             self._positions.pop(name, None)
-            self._begun.pop(name, None)
 
     def _of(self, group: str) -> Iterator[str]:
         """Leases of the group's partitions that nobody renews."""

@@ -93,3 +93,25 @@ def test_only_who_reads_the_view_misses_its_deletes(beside: Setting, place: tupl
     assert beside.commit({place: 4}) == [Code.NONE]
     (position,) = beside.groups.positions(GROUP)
     assert position.cursor.is_untold is misses
+
+
+def test_members_of_a_topic_whose_name_is_the_views_now_move_no_position(beside: Setting) -> None:
+    topic = beside.lake.create_topic("states.compacted", 1)
+    topic.append([lithify.Record(key=b"k", value=b"v")] * 3)
+    beside.clock.advance(LOOK_MS)
+    assert beside.offsets.hold(GROUP, [LOG, COMPACTED]) and beside.fetched([LOG, COMPACTED]) == {}
+    assert beside.commit({LOG: 1, COMPACTED: 2}) == [Code.NONE, Code.NONE]
+    beside.lake.delete_topic("states.compacted")
+    beside.clock.advance(LOOK_MS)
+    assert beside.commit({COMPACTED: 3}) == [Code.UNKNOWN_TOPIC_OR_PARTITION]
+    assert beside.fetched() == {LOG: Committed(1, 0)}
+    beside.fetched([COMPACTED])  # of members that have found out
+    assert beside.commit({COMPACTED: 2}) == [Code.NONE]
+
+
+def test_members_of_a_view_whose_name_is_a_topics_now_commit_nothing_for_it(beside: Setting) -> None:
+    assert beside.offsets.hold(GROUP, [COMPACTED]) and beside.fetched([COMPACTED]) == {}
+    assert beside.commit({COMPACTED: 2}) == [Code.NONE]
+    beside.lake.create_topic("states.compacted", 1).append([lithify.Record(key=b"k", value=b"v")] * 3)
+    beside.clock.advance(LOOK_MS)
+    assert beside.commit({COMPACTED: 3}) == [Code.UNKNOWN_TOPIC_OR_PARTITION]
