@@ -14,7 +14,7 @@ from lithify.model.topic.log import LogState
 from lithify.model.topic.state import TopicState
 
 UNTOLD = 2**62
-"""The epoch in positions of Kafka's clients that have gone on after they may have missed deletes or a restored state.
+"""The epoch of positions of Kafka's clients that have gone on after they may have missed deletes, a cut or a restore.
 
 No log gets there: for earlier versions of Lithify an earlier state was restored, so that they do not continue either.
 """

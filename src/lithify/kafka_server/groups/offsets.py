@@ -103,7 +103,10 @@ class Offsets:
         logs = [position.log for position in positions.values()]
         refused = self._tenure.hold(group, logs)
         began = self._began(group, positions, states)
-        positions = {p: told(one, began[one.log], _known(states[p[0]])) for p, one in positions.items()}
+        positions = {
+            place: told(one, began[one.log], _known(states[place[0]]), has_epoch=commits[place].leader_epoch >= 0)
+            for place, one in positions.items()
+        }
         self._tenure.forget_stored(group, logs)  # until it is known
         while left := {place: position for place, position in positions.items() if position.log not in refused}:
             if not (lost := self._groups.commit(list(left.values()), self._tenure.owner)):

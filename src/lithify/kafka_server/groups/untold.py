@@ -5,6 +5,9 @@
     a second later   once more, in a version that was looked for after the commit: another gateway may have served it
 
 A client may have read a delete before a round removed it, and not have committed that yet: that cannot be told.
+
+Clients that send no leader epochs are not told of truncations either. One that commits beyond its position, which was
+cut since, has passed over the records that are there now.
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ from lithify.model.groups.positions import Position
 from lithify.model.topic.log import LogState
 from lithify.model.topic.state import TopicState
 from lithify.rules.compaction.tombstones import missed_deletes
-from lithify.rules.reading.continuation import resumed
+from lithify.rules.reading.continuation import Truncated, replaced, resumed
 from lithify.rules.reading.pieces import Reading
 
 
@@ -40,12 +43,17 @@ def began_at(before: Position | None, begun: Cursor | None, state: TopicState, l
     return before.cursor if has_read else begun
 
 
-def told(position: Position, began: Cursor | None, state: TopicState) -> Position:
-    """The position of a client that has begun there, with what it was not told of on the way."""
+def told(position: Position, began: Cursor | None, state: TopicState, *, has_epoch: bool = True) -> Position:
+    """The position of a client that has begun there, with what it was not told of on the way.
+
+    One that has an epoch finds truncations by itself, and goes back.
+    """
     cursor, log, how = position.cursor, state.log(position.log.partition), Reading(compacted=position.compacted)
     if began is None or began.identity != state.identity or cursor.offset <= how.start(log):
         return position
     is_untold = began.is_untold or not is_of(began, log.partition, state) or _may_have_missed(began, state, log, how)
+    if not has_epoch and cursor.offset >= began.offset:
+        is_untold = is_untold or isinstance(replaced(began, state, log), Truncated)
     return replace(position, cursor=replace(cursor, epoch=UNTOLD)) if is_untold else position
 
 

@@ -7,7 +7,7 @@
     BeyondEnd              [0 ── end)  5
     MissedDeletes          [0 ········ 5 ─ ✗ ─ end)    a round has removed a delete that it has not read, perhaps
                                                        of a value that it has read and would keep for ever
-    Untold                 the same, or Restored, may have happened to clients of Kafka, who have gone on
+    Untold                 the same, or another of these, may have happened to clients of Kafka, who have gone on
     Recreated, Restored    another topic of the same name, or an earlier state of it, from a backup
 
 All readers use it: the API's readers, consumers of lake and Kafka, `publish`, and streams of Spark.
@@ -69,7 +69,7 @@ class MissedDeletes:
 
 @dataclass(frozen=True, slots=True)
 class Untold:
-    """Clients of Kafka have read up to the cursor. They may have missed deletes, or a restored state, untold."""
+    """Clients of Kafka have read up to the cursor. They may have missed deletes, a cut, or a restored state, untold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,8 +205,8 @@ def _unsure(offset: int, lost: Untold | MayHaveMissedDeletes) -> str:
     match lost:
         case Untold():
             return (
-                f"clients of Kafka have read it up to offset {offset}; before that rounds may have removed deletes, or "
-                "an earlier state was restored, of which such clients are not told"
+                f"clients of Kafka have read it up to offset {offset}; before that rounds may have removed deletes, "
+                "the log was truncated, or an earlier state was restored, of which such clients are not told"
             )
         case MayHaveMissedDeletes(retention_ms):
             return (

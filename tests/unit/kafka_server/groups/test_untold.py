@@ -9,7 +9,7 @@ from lithify.kafka_server.groups.codes import Code
 from lithify.kafka_server.groups.committed import Commit
 from lithify.kafka_server.groups.offsets import Offsets
 from lithify.kafka_server.groups.tenure import Tenure
-from lithify.rules.reading.continuation import Continuation, Continues, MissedDeletes, Untold, continuation
+from lithify.rules.reading.continuation import Continuation, Continues, MissedDeletes, Truncated, Untold, continuation
 from lithify.testing.fake_clock import FakeClock
 from lithify.testing.memory_groups import MemoryGroups
 from support.kafka.group_servers import FIRST, GROUP, SECOND, OneTopic, Server
@@ -157,3 +157,19 @@ def test_who_is_no_member_commits_after_a_topic_was_recreated(story: Story) -> N
     story.topics.made = story.topics.lake.create_topic("shop/orders", 2)
     commits = {FIRST: Commit(3)}
     assert story.server.offsets.commit(GROUP, commits, refusal=Code.UNKNOWN_MEMBER_ID) == {FIRST: Code.NONE}
+
+
+@pytest.mark.parametrize(
+    "commit, told",
+    [(Commit(8), Untold()), (Commit(9, 1), Continues()), (Commit(6), Continues()), (Commit(8, 0), Truncated(9))],
+)
+def test_a_truncation_below_what_was_read(story: Story, commit: Commit, told: Continuation) -> None:
+    """Only a client with an epoch notices it; one that commits less has gone back."""
+    story.put(*[b"old"] * 8)
+    assert story.committed(8) == Continues()
+    story.topics.made.truncate(0, 5)
+    story.put(*[b"new"] * 4)
+    assert story.told() == Truncated(9)
+    codes = story.server.offsets.commit(GROUP, {FIRST: commit}, refusal=Code.UNKNOWN_MEMBER_ID)
+    assert codes == {FIRST: Code.NONE}
+    assert story.told() == told
