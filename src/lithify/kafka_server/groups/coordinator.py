@@ -170,7 +170,12 @@ class Coordinator(Consumers):
             read = subscriptions(room.group) if room.consumers.is_unused else room.consumers.subscribed
             if has_members and (places is None or read is None):
                 return Code.NON_EMPTY_GROUP
-            kept = dict.fromkeys((p for p in places or () if read and p[0] in read), Code.GROUP_SUBSCRIBED_TO_TOPIC)
+            names = await self._asked(self._topics.names)
+            if isinstance(names, Code):
+                return names
+            topics = {names.get(name, name) for name in read or ()}  # a view and its log have one position
+            held = (place for place in places or () if names.get(place[0], place[0]) in topics)
+            kept = dict.fromkeys(held, Code.GROUP_SUBSCRIBED_TO_TOPIC)
             gone = None if places is None else [place for place in places if place not in kept]
             code = await self._asked(lambda: self._offsets.delete(group, gone))
             if gone is None or not (code is Code.NONE or (has_members and code is Code.GROUP_ID_NOT_FOUND)):

@@ -19,7 +19,7 @@ from lithify.kafka_server.groups.modern.beats import Beat
 from lithify.kafka_server.groups.ranking import Gateway, heaviest
 from lithify.kafka_server.groups.seat import FREE_MS, Shared
 from lithify.kafka_server.groups.shares import MOST_BYTES
-from lithify.kafka_server.logs.served_topics import ServedTopics
+from lithify.kafka_server.logs.served_topics import LOOK_MS, ServedTopics
 from lithify.model.groups.positions import GroupTopic
 from lithify.model.names import LogId, TopicName
 from lithify.testing import memory_lake
@@ -178,5 +178,18 @@ def test_members_of_both_protocols_that_come_at_once_do_not_share_a_group(monkey
         monkeypatch.setattr(both.first, "_looked_up", meanwhile)
         assert (await both.first.consumer_heartbeat(GROUP, JOINS)).error is Code.GROUP_ID_NOT_FOUND
         joining[0].cancel()
+
+    run(story)
+
+
+def test_a_position_that_members_of_the_log_need_is_not_deleted_as_the_views() -> None:
+    async def story(both: Coordinators) -> None:
+        both.lake.topic("shop/orders").alter({"compaction.mode": "side-by-side"})
+        both.clock.advance(LOOK_MS)
+        assert (await both.first.consumer_heartbeat(GROUP, JOINS)).error is Code.NONE
+        assert await commit(both.first, 10) is Code.NONE
+        view = ("shop.orders.compacted", 0)
+        assert await both.first.delete(GROUP, [view]) == {view: Code.GROUP_SUBSCRIBED_TO_TOPIC}
+        assert both.committed == 10
 
     run(story)
