@@ -8,10 +8,12 @@ from dataclasses import dataclass, replace
 from lithify.kafka_server.groups.codes import Code
 from lithify.kafka_server.groups.untold import is_of
 from lithify.kafka_server.logs.kafka_names import kafka_name
+from lithify.kafka_server.logs.leader_epochs import epoch_end
 from lithify.model.cursor import Cursor
 from lithify.model.groups.positions import Position
 from lithify.model.names import LogId, TopicName
 from lithify.model.topic.state import TopicState
+from lithify.rules.reading.pieces import Reading
 
 METADATA_CHARACTERS = 4_096
 """As Kafka's `offset.metadata.max.bytes`. Metadata is not stored."""
@@ -46,7 +48,10 @@ def names_of(position: Position, names: Mapping[str, TopicName]) -> list[str]:
 def committed(
     asked: Collection[tuple[Place, Position]], states: Mapping[str, TopicState | Code], *, once: bool
 ) -> dict[Place, Committed] | Code:
-    """The offsets of one group: with `once` of each log under its first name that is served."""
+    """The offsets of one group: with `once` of each log under its first name that is served.
+
+    Of a log that was cut below one since, it is the cut: librdkafka checks the epoch of an offset only while it reads.
+    """
     found: dict[Place, Committed] = {}
     done = set[LogId]()
     for place, position in asked:
@@ -56,9 +61,17 @@ def committed(
         if state is Code.KAFKA_STORAGE_ERROR:
             return Code.COORDINATOR_LOAD_IN_PROGRESS
         if isinstance(state, TopicState) and is_of(position.cursor, position.log.partition, state):
-            found[place] = Committed(position.cursor.offset, position.cursor.generation)
+            found[place] = Committed(_uncut(position, state), position.cursor.generation)
             done.add(position.log)
     return found
+
+
+def _uncut(position: Position, state: TopicState) -> int:
+    cursor, log = position.cursor, state.log(position.log.partition)
+    if cursor.generation == log.generation:
+        return cursor.offset
+    _, end = epoch_end(log, cursor.generation, Reading(compacted=position.compacted).start(log))
+    return min(cursor.offset, end)
 
 
 def is_lost(position: Position, state: TopicState | Code) -> bool:

@@ -115,3 +115,11 @@ def test_members_of_a_view_whose_name_is_a_topics_now_commit_nothing_for_it(besi
     beside.lake.create_topic("states.compacted", 1).append([lithify.Record(key=b"k", value=b"v")] * 3)
     beside.clock.advance(LOOK_MS)
     assert beside.commit({COMPACTED: 3}) == [Code.UNKNOWN_TOPIC_OR_PARTITION]
+
+
+def test_members_that_start_after_a_cut_begin_there(beside: Setting) -> None:
+    assert beside.commit({COMPACTED: 3}) == [Code.NONE]
+    beside.topic.truncate(0, 1, below_compacted=True)
+    beside.put(*"cdef")
+    beside.clock.advance(LOOK_MS)
+    assert beside.fetched([LOG, COMPACTED]) == {LOG: Committed(1, 0), COMPACTED: Committed(1, 0)}

@@ -157,7 +157,9 @@ def test_partitions_that_are_freed_can_be_read_by_others(
     member.leave()
 
 
-def test_offsets_say_from_which_state_of_the_log_they_are(servers: list[Server], topics: OneTopic) -> None:
+def test_offsets_say_from_which_state_of_the_log_they_are(
+    servers: list[Server], topics: OneTopic, groups: Groups
+) -> None:
     alpha, _ = servers
     assert alpha.tenure.acquire(GROUP)
     topics.made.append([lithify.Record(key=b"k", value=b"v", timestamp=1, partition=0) for _ in range(9)])
@@ -165,7 +167,8 @@ def test_offsets_say_from_which_state_of_the_log_they_are(servers: list[Server],
     commits = {FIRST: Commit(9, leader_epoch=0), SECOND: Commit(4, leader_epoch=-1), ("lost", 0): Commit(1)}
     codes = alpha.offsets.commit(GROUP, commits, refusal=Code.UNKNOWN_MEMBER_ID)
     assert codes == {FIRST: Code.NONE, SECOND: Code.NONE, ("lost", 0): Code.UNKNOWN_TOPIC_OR_PARTITION}
-    assert alpha.fetched(None) == {FIRST: Committed(9, 0), SECOND: Committed(4, 0)}
+    assert [position.cursor.offset for position in groups.positions(GROUP)] == [9, 4]
+    assert alpha.fetched(None) == {FIRST: Committed(5, 0), SECOND: Committed(4, 0)}  # from there all is new
     bad = {FIRST: Commit(5, leader_epoch=2), SECOND: Commit(-2), ("shop.orders", 2): Commit(0)}
     codes = alpha.offsets.commit(GROUP, bad, refusal=Code.UNKNOWN_MEMBER_ID)
     assert [*codes.values()] == [Code.INVALID_REQUEST, Code.INVALID_REQUEST, Code.UNKNOWN_TOPIC_OR_PARTITION]
