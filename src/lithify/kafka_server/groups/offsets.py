@@ -178,8 +178,10 @@ class Offsets:
             asked[position.group] += [(place, position) for place in some if places is None or place in places]
         every = [one for some in asked.values() for one in some]
         states = {name: self._state(name) for name in sorted({name for (name, _), _ in every})}
-        # Another gateway may know a later version.
-        states |= self._states_anew({name for (name, _), position in every if is_lost(position, states[name])})
+        # Another gateway may know a later version: one that has it, or one that is cut, by whose epoch members read.
+        starting = {name for group, some in asked.items() if groups[group] is not None for (name, _), _ in some}
+        lost = {name for (name, _), position in every if is_lost(position, states[name])}
+        states |= self._states_anew(starting | lost)
         self._note_begun(groups, states)
         return {group: committed(some, states, once=groups[group] is None) for group, some in asked.items()}
 

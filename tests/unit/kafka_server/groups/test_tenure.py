@@ -174,6 +174,19 @@ def test_offsets_say_from_which_state_of_the_log_they_are(
     assert [*codes.values()] == [Code.INVALID_REQUEST, Code.INVALID_REQUEST, Code.UNKNOWN_TOPIC_OR_PARTITION]
 
 
+def test_a_member_that_starts_is_told_of_a_cut_that_another_gateway_knows(
+    servers: list[Server], topics: OneTopic
+) -> None:
+    alpha, _ = servers
+    assert alpha.tenure.acquire(GROUP)
+    topics.made.append([lithify.Record(key=b"k", value=b"v", timestamp=1, partition=0) for _ in range(9)])
+    assert alpha.commit(9) == [Code.NONE]
+    topics.old = topics.state
+    topics.made.truncate(0, 5)
+    assert alpha.fetched(None) == {FIRST: Committed(9, 0)}
+    assert alpha.fetched([FIRST]) == {FIRST: Committed(5, 0)}
+
+
 def test_offsets_in_partitions_that_another_gateway_has_told_of(groups: Groups, clock: FakeClock) -> None:
     lake = memory_lake()
     orders = lake.create_topic("shop/orders", 1)
