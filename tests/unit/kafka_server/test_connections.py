@@ -8,7 +8,7 @@ import socket
 import struct
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from threading import Event
 from weakref import ref
@@ -287,6 +287,24 @@ def test_requests_that_take_too_much_memory_together_close_the_largest(monkeypat
             assert [other.frame() for _ in range(3)] == [b"here"] * 3
         small.close()
         wait_until(lambda: one.connections[0].held_bytes == 0, "counted for ever", 10)
+
+
+def test_strangers_with_little_each_close_no_client_with_a_large_request(monkeypatch):
+    monkeypatch.setattr(connection, "HELD_BYTES", 100_000)
+    words = Words()
+    with ExitStack() as opened:
+        one = opened.enter_context(listening(words))
+        client = opened.enter_context(one.client())
+        client.sock.sendall(framed(b"here"))
+        assert client.frame() == b"here"
+        words.session = Known(is_known=False)
+        strangers = [opened.enter_context(one.client()) for _ in range(8)]
+        for stranger in strangers:
+            stranger.sock.sendall(struct.pack(">i", 20_000) + bytes(10_000))
+        wait_until(lambda: one.connections[0].held_bytes == 8 * 10_004, "it is not counted", 10)
+        client.sock.sendall(framed(bytes(60_000)))
+        assert client.frame() == bytes(60_000)
+        assert 1 <= len(one.closed) < len(strangers)
 
 
 def test_what_a_request_holds_goes_with_its_connection(listener):

@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 
 from lithify.kafka_server.requests import dispatch
+from lithify.kafka_server.requests.cluster import Alone
 from lithify.kafka_server.requests.dispatch import LARGE_BYTES, LARGE_ROWS, has_many_rows
 from lithify.testing import memory_lake
 from support.kafka.served import ServedLake, serving_kafka
 
-FETCH, METADATA, LOOP = 1, 3, "kafka"
+FETCH, METADATA, FIND_COORDINATOR, LOOP = 1, 3, 10, "kafka"
 MANY = [{"name": f"unknown{number:05}"} for number in range(LARGE_BYTES // 10)]
 
 
@@ -84,6 +85,18 @@ def test_others_are_answered_while_large_requests_are_read(served, monkeypatch):
         sizes = [len(client.receive(METADATA, 12, number)["topics"]) for number in (1, 2)]
         client.close()
         assert sizes == [len(MANY), 0]
+
+
+def test_coordinators_of_many_groups_are_not_looked_for_on_the_loop(served, threads, monkeypatch):
+    def noted(_cluster: Alone, _group: str) -> None:
+        threads.append(current_thread().name)
+
+    monkeypatch.setattr(Alone, "coordinator_of", noted)
+    with served.client() as client:
+        names = ["readers", "others", "readers"]
+        told = client.ask(FIND_COORDINATOR, 4, coordinator_keys=names)["coordinators"]
+    assert [one["key"] for one in told] == names[:2]
+    assert len(threads) == 4 and threads.count(LOOP) == 2
 
 
 @pytest.mark.parametrize(

@@ -179,6 +179,21 @@ def test_offsets_are_listed_in_each_version(client, version):
     assert [(one["error_code"], one["offset"]) for one in answer["topics"][0]["partitions"]] == [(0, 10), (UNKNOWN, -1)]
 
 
+@pytest.mark.parametrize(
+    ("key", "version", "name", "number"),
+    [(LIST_OFFSETS, 7, "name", "partition_index"), (EPOCHS, 3, "topic", "partition")],
+)
+def test_a_partition_that_is_named_again_is_answered_once(client, key, version, name, number):
+    """Each of a mebibyte of them would be looked up in files."""
+    at = [{number: n, "timestamp": 1000 + time, "leader_epoch": 0} for time, n in enumerate((0, 1, 0, 0))]
+    asked = [{name: ORDERS, "partitions": at}, {name: "nothing", "partitions": at}, {name: ORDERS, "partitions": at}]
+    told = client.ask(key, version, topics=asked)["topics"]
+    assert [(one[name], [p[number] for p in one["partitions"]]) for one in told] == [
+        (ORDERS, [0, 1]),
+        ("nothing", [0, 1]),
+    ]
+
+
 @pytest.mark.parametrize("version", range(4, 13))
 def test_records_are_fetched_from_an_offset_on(client, version):
     told = fetch(client, 4, version=version)

@@ -11,7 +11,8 @@ no request for 10 min                                                         cl
 an answer that is not taken within 60 s and a second for each 64 KiB          closed
 bytes that no client acknowledges for 60 s                                    closed by the kernel
 answers of more than 512 MiB, all together, that are not taken                the oldest is closed
-requests of more than 32 MiB, all together, half there or not answered yet    the largest is closed
+requests of more than 32 MiB, all together, half there or not answered yet    the largest is closed, of those without a
+                                                                              login if these have a quarter of it
 more connections than may be                                                  those that are idle, for others
 """
 
@@ -66,9 +67,16 @@ class Connections:
             min(sending, key=lambda one: one.strange_since_s).give_up()
 
     def close_large(self) -> None:
-        """Closes those whose requests are largest, if all of them together are too much."""
+        """Closes those whose requests are largest, if all of them together are too much.
+
+        They are chosen among those without a login while these have a quarter: else many strangers with little each
+        would close every client that asks for more.
+        """
         while self.held_bytes > HELD_BYTES:
-            largest = max((one for one in self.all if isinstance(one, Connection)), key=lambda one: one.held_bytes)
+            every = [one for one in self.all if isinstance(one, Connection)]
+            strange = [one for one in every if not one.is_known]
+            are_strange = sum(one.held_bytes for one in strange) > HELD_BYTES // 4
+            largest = max(strange if are_strange else every, key=lambda one: one.held_bytes)
             self.closed(largest.host, f"requests of {self.held_bytes} bytes are under way, and its was the largest")
             largest.give_up()
 
@@ -154,7 +162,12 @@ class Connection(asyncio.Protocol):
     @property
     def is_strange(self) -> bool:
         """Whether no request of a known client is under way."""
-        return self._is_idle or not self._session.is_known
+        return self._is_idle or not self.is_known
+
+    @property
+    def is_known(self) -> bool:
+        """Whether its client has logged in, or need not."""
+        return self._session.is_known
 
     @property
     def sends(self) -> bool:

@@ -13,24 +13,25 @@ from typing import Any
 from lithify.kafka_server.logs.served_log import ServedLog
 from lithify.kafka_server.requests.codes import Code
 from lithify.kafka_server.requests.context import Context
-from lithify.kafka_server.requests.topics import found, log_of
+from lithify.kafka_server.requests.topics import found, log_of, partitions_once
 
 
 async def offset_for_leader_epoch(context: Context, request: dict[str, Any]) -> dict[str, Any]:
     """The end of an epoch for each partition that is asked for."""
-    return {"topics": await context.work(lambda: [_topic(context, one) for one in request["topics"]])}
+    asked = partitions_once(request["topics"], "topic", "partition")
+    return {"topics": await context.work(lambda: [_topic(context, *one) for one in asked.items()])}
 
 
-def _topic(context: Context, asked: dict[str, Any]) -> dict[str, Any]:
-    topic = found(context, asked["topic"], after=context.looks)
+def _topic(context: Context, name: str, asked: list[dict[str, Any]]) -> dict[str, Any]:
+    topic = found(context, name, after=context.looks)
     partitions = [
         {
             "partition": one["partition"],
             **_end(log_of(context, topic, one["partition"], one["current_leader_epoch"]), one),
         }
-        for one in asked["partitions"]
+        for one in asked
     ]
-    return {"topic": asked["topic"], "partitions": partitions}
+    return {"topic": name, "partitions": partitions}
 
 
 def _end(log: ServedLog | Code, asked: dict[str, Any]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from lithify.kafka_server.logs.served_log import ServedLog
 from lithify.kafka_server.logs.served_topic import ServedTopic
 from lithify.kafka_server.requests.codes import Code
 from lithify.kafka_server.requests.context import Context
-from lithify.kafka_server.requests.topics import found, read_from
+from lithify.kafka_server.requests.topics import found, partitions_once, read_from
 
 _LATEST, _MAX_TIME = -1, -3
 _EARLIEST = (-2, -4)
@@ -19,12 +19,13 @@ _NOTHING = (-1, -1)
 
 async def list_offsets(context: Context, request: dict[str, Any]) -> dict[str, Any]:
     """An offset for each partition that is asked for, and the timestamp of the record there if it was found by time."""
-    return {"topics": await context.work(lambda: [_topic(context, one) for one in request["topics"]])}
+    asked = partitions_once(request["topics"], "name", "partition_index")
+    return {"topics": await context.work(lambda: [_topic(context, *one) for one in asked.items()])}
 
 
-def _topic(context: Context, asked: dict[str, Any]) -> dict[str, Any]:
-    topic = found(context, asked["name"])
-    return {"name": asked["name"], "partitions": [_listed(context, topic, one) for one in asked["partitions"]]}
+def _topic(context: Context, name: str, asked: list[dict[str, Any]]) -> dict[str, Any]:
+    topic = found(context, name)
+    return {"name": name, "partitions": [_listed(context, topic, one) for one in asked]}
 
 
 def _listed(context: Context, topic: ServedTopic | Code, asked: dict[str, Any]) -> dict[str, Any]:

@@ -56,6 +56,14 @@ def once(rows: Sequence[dict[str, Any]], *names: str) -> list[dict[str, Any]]:
     return [*first.values()]
 
 
+def partitions_once(topics: Sequence[dict[str, Any]], name: str, number: str) -> dict[str, list[dict[str, Any]]]:
+    """By topic, the partitions that a request asks for, each once."""
+    asked: dict[str, list[dict[str, Any]]] = {}
+    for topic in topics:
+        asked.setdefault(topic[name], []).extend(topic["partitions"])
+    return {topic: once(partitions, number) for topic, partitions in asked.items()}
+
+
 def found_anew(context: Context, topic_id: bytes) -> ServedTopic | Code:
     """The topic by a check that began after the request came.
 

@@ -17,7 +17,8 @@ async def find_coordinator(context: Context, request: dict[str, Any]) -> dict[st
     kind = request.get("key_type", _GROUP)
     if context.version < _SEVERAL_FROM:
         return _coordinator(context, request["key"], kind)
-    return {"coordinators": [{"key": key, **_coordinator(context, key, kind)} for key in request["coordinator_keys"]]}
+    keys = dict.fromkeys(request["coordinator_keys"])
+    return {"coordinators": await context.work(lambda: [{"key": k, **_coordinator(context, k, kind)} for k in keys])}
 
 
 def _coordinator(context: Context, group: str, kind: int) -> dict[str, Any]:
