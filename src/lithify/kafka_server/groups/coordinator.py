@@ -183,15 +183,17 @@ class Coordinator(Consumers):
             return dict.fromkeys(gone, Code.NONE) | kept
 
     async def topics(self, group: str) -> frozenset[str] | Code:
-        """The topics that members of a group read, or in which it has offsets."""
+        """The topics that members of a group read, or in which it has offsets.
+
+        Those that a member names without a right to read them do not count: else they could be tried so.
+        """
         if (code := self._checked(group)) is not Code.NONE:
             return code
         stored = await self._asked(lambda: self._offsets.topics(group))
         room = self._rooms.get(group)
         if isinstance(stored, Code) or room is None:
             return stored
-        protocols = (protocol for member in room.group.members.values() for protocol in member.protocols)
-        return stored.union(room.consumers.subscribed, *(subscribed(metadata) for _, metadata in protocols))
+        return stored.union(room.consumers.subscribed, *(member.reads for member in room.group.members.values()))
 
     async def described(self, groups: Collection[str]) -> dict[str, Group | ConsumerGroup | Code]:
         """By name, each group; one that nobody is in is empty, if it has offsets."""

@@ -54,11 +54,13 @@ class Member:
     """Whether no JoinGroup of it was answered: a client that gives up then cannot be told from one that waits."""
     token: Token = None
     """With which it has joined last."""
+    reads: frozenset[str] = frozenset()
+    """The topics of its subscription that there were then, and that its token may read."""
 
     @property
     def size(self) -> int:
         """In bytes of memory, about."""
-        names = self.member_id, self.instance_id, self.client_id, self.client_host
+        names = self.member_id, self.instance_id, self.client_id, self.client_host, *self.reads
         texts = (text for protocol in self.protocols for text in protocol)
         return MEMBER_BYTES + text_bytes(*names, *texts, self.assignment)
 

@@ -34,6 +34,8 @@ class Join:
     skips: bool = True
     """Whether a leader can be told to leave the assignment as it is (from version 9 on)."""
     token: Token = None
+    reads: frozenset[str] = frozenset()
+    """The topics of its subscription that there are, and that the token may read."""
 
 
 def joined(group: Group, join: Join, now_ms: int) -> Step:
@@ -93,6 +95,7 @@ def _added(group: Group, join: Join, member_id: str, now_ms: int) -> Step:
         expires_ms=now_ms + NEW_MEMBER_MS,
         join=join.ticket,
         token=join.token,
+        reads=join.reads,
     )
     pending = {name: one for name, one in group.pending.items() if name != member_id}
     initial = None if group.initial is None else replace(group.initial, joined=True)
@@ -114,6 +117,7 @@ def _updated(group: Group, join: Join, member: Member, now_ms: int) -> Group:
         rebalance_ms=join.rebalance_ms,
         join=join.ticket,
         token=join.token,
+        reads=join.reads,
     )
     return group.with_members([again])
 
@@ -139,6 +143,7 @@ def _replaced(group: Group, join: Join, old: Member, now_ms: int) -> Step:
         join=join.ticket,
         sync=None,
         token=join.token,
+        reads=join.reads,
     )
     members = {m.member_id: m for m in (new if m is old else m for m in group.members.values())}
     unsynced = frozenset(new.member_id if name == old.member_id else name for name in group.unsynced)

@@ -10,7 +10,7 @@ from lithify.kafka_server.groups.classic.sessions import Sync
 from lithify.kafka_server.groups.codes import Code
 from lithify.kafka_server.groups.consumer_protocol import subscribed
 from lithify.kafka_server.requests.context import Context
-from lithify.kafka_server.requests.topics import may_name, may_read
+from lithify.kafka_server.requests.topics import may_name, may_read, unread
 from lithify.model.access.roles import ALL, Role
 from lithify.model.names import MAX_NAME_LENGTH
 
@@ -26,7 +26,7 @@ async def join_group(context: Context, request: dict[str, Any]) -> dict[str, Any
     """A member comes, comes back, or asks for a new assignment. The answer may wait for other members."""
     protocols = tuple((one["name"], bytes(one["metadata"])) for one in request["protocols"])
     member_id, session_ms = request["member_id"], request["session_timeout_ms"]
-    error = Code.NONE
+    error, reads = Code.NONE, frozenset[str]()
     if context.coordinator is None:
         error = Code.COORDINATOR_NOT_AVAILABLE
     elif session_ms not in SESSION_MS:
@@ -37,10 +37,11 @@ async def join_group(context: Context, request: dict[str, Any]) -> dict[str, Any
         or sum(len(n) + len(m) for n, m in protocols) > METADATA_BYTES
     ):
         error = Code.INVALID_REQUEST
-    elif request["protocol_type"] == CONSUMERS and not await context.work(lambda: _may_subscribe(context, protocols)):
-        error = Code.GROUP_AUTHORIZATION_FAILED
     else:
-        error = await refused_in(context, request["group_id"])
+        if request["protocol_type"] == CONSUMERS:
+            error, reads = await context.work(lambda: _subscription(context, protocols))
+        if error is Code.NONE:
+            error = await refused_in(context, request["group_id"])
     if error is not Code.NONE or context.coordinator is None:
         return {"error_code": error, "member_id": member_id}
     rebalance_ms = request.get("rebalance_timeout_ms", session_ms)
@@ -56,8 +57,14 @@ async def join_group(context: Context, request: dict[str, Any]) -> dict[str, Any
         knows_ids=context.version >= 4,
         skips=context.version >= 9,
         token=context.caller.token_id,
+        reads=reads,
     )
     joined = await context.coordinator.join(request["group_id"], join)
+    if joined.error is Code.NONE:  # while it waited others may have come who read more: a leader is told what
+        error = await refused_in(context, request["group_id"])
+        if error is not Code.NONE:
+            await context.coordinator.leave(request["group_id"], [(joined.member_id, join.instance_id)])
+            return {"error_code": error, "member_id": joined.member_id}
     no_protocol = None if context.version >= 7 else ""
     return {
         "error_code": joined.error,
@@ -141,7 +148,9 @@ async def refused_in(context: Context, group: str) -> Code:
     return Code.NONE if may else Code.GROUP_AUTHORIZATION_FAILED
 
 
-def _may_subscribe(context: Context, protocols: tuple[tuple[str, bytes], ...]) -> bool:
-    """Whether the caller may read all topics that it names, or could if there were such topics."""
-    wanted = {name for _, metadata in protocols for name in subscribed(metadata)}
-    return may_name(context, wanted)
+def _subscription(context: Context, protocols: tuple[tuple[str, bytes], ...]) -> tuple[Code, frozenset[str]]:
+    """Whether the caller may read all topics that it names, or could if there were such topics; and those there are."""
+    wanted = frozenset(name for _, metadata in protocols for name in subscribed(metadata))
+    if not may_name(context, wanted):
+        return Code.GROUP_AUTHORIZATION_FAILED, frozenset()
+    return Code.NONE, wanted - unread(context, wanted).keys()
