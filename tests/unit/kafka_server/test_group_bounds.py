@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import ExitStack
 from itertools import count
+from threading import current_thread
 from typing import Any
 
 import pytest
@@ -15,13 +16,14 @@ from lithify.kafka_server.groups import shares
 from lithify.kafka_server.groups.codes import Code
 from lithify.kafka_server.groups.consumers import matching
 from lithify.kafka_server.groups.seat import Shared
+from lithify.kafka_server.requests.groups import looks, offsets
 from lithify.model.access.roles import Role
 from lithify.ports.groups import Groups
 from lithify.testing import memory_lake
 from support.kafka.served import Everyone, OpenLogins, serving_kafka
 from support.kafka.wire import WireClient
 
-COMMIT, FETCH, JOIN, LEAVE, SYNC, DESCRIBE, DELETE, BEAT = 8, 9, 11, 13, 14, 15, 42, 68
+COMMIT, FETCH, JOIN, LEAVE, SYNC, DESCRIBE, DELETE, BEAT, CONSUMER_DESCRIBE = 8, 9, 11, 13, 14, 15, 42, 68, 69
 ORDERS = "shop.orders"
 ROLES = frozenset({Role.CONSUME, Role.LOOK})
 
@@ -172,6 +174,34 @@ def _counted(reads: Any, counter: Iterator[int]) -> Any:
         return reads(*given, **named)
 
     return read
+
+
+def test_what_many_groups_are_asked_for_is_not_read_on_the_loop(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads = set[str]()
+
+    def noted(form: Any) -> Any:
+        def work(*given: Any) -> Any:
+            threads.add(current_thread().name)
+            return form(*given)
+
+        return work
+
+    for module, name in ((offsets, "_wanted"), (looks, "_described"), (looks, "_consumers")):
+        monkeypatch.setattr(module, name, noted(getattr(module, name)))
+    alice, names = gateway.client("alice"), ["a", "b", "a"]
+    assert len(alice.ask(FETCH, 9, groups=[{"group_id": name, "topics": None} for name in names])["groups"]) == 2
+    assert len(alice.ask(DESCRIBE, 6, groups=names)["groups"]) == 2
+    assert len(alice.ask(CONSUMER_DESCRIBE, 0, group_ids=names)["groups"]) == 2
+    assert "kafka" not in threads and threads
+
+
+def test_more_members_than_a_group_has_do_not_leave(gateway: Gateway) -> None:
+    alice = gateway.client("alice")
+    for many, code in ((2_000, Code.NONE), (2_001, Code.INVALID_REQUEST)):
+        members = [{"member_id": f"m{n}"} for n in range(many)]
+        assert alice.ask(LEAVE, 5, group_id="g", members=members)["error_code"] == code
 
 
 def test_offsets_in_topics_that_are_denied_begin_no_group(gateway: Gateway) -> None:

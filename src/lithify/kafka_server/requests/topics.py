@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from lithify.errors import LithifyError, OffsetOutOfRangeError, VersionSweptError
@@ -15,6 +15,7 @@ from lithify.model.access.roles import ALL, Role
 from lithify.model.names import TopicName
 
 T = TypeVar("T")
+Row = TypeVar("Row", bound=Mapping[str, Any])
 
 NO_ID = bytes(16)
 _FOR_NOW = (Code.OFFSET_OUT_OF_RANGE, Code.OFFSET_NOT_AVAILABLE)
@@ -48,9 +49,9 @@ def may_name(context: Context, names: Iterable[str]) -> bool:
     return Code.TOPIC_AUTHORIZATION_FAILED not in unread(context, names).values()
 
 
-def once(rows: Sequence[dict[str, Any]], *names: str) -> list[dict[str, Any]]:
+def once(rows: Sequence[Row], *names: str) -> list[Row]:
     """The rows of a request, without those that repeat an earlier one in these fields: no answer grows by that."""
-    first: dict[tuple[Any, ...], dict[str, Any]] = {}
+    first: dict[tuple[Any, ...], Row] = {}
     for row in rows:
         first.setdefault(tuple(row.get(name) for name in names), row)
     return [*first.values()]

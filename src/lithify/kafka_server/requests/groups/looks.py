@@ -23,7 +23,7 @@ def _kind(group: Group | ConsumerGroup) -> str:
 async def describe_groups(context: Context, request: dict[str, Any]) -> dict[str, Any]:
     """Each group with its members. One that nobody knows is dead, and from version 6 on not found."""
     found = await _found(context, request["groups"])
-    return {"groups": [_described(context, name, group) for name, group in found.items()]}
+    return {"groups": await context.work(lambda: [_described(context, *one) for one in found.items()])}
 
 
 async def list_groups(context: Context, request: dict[str, Any]) -> dict[str, Any]:
@@ -66,7 +66,7 @@ async def consumer_group_describe(context: Context, request: dict[str, Any]) -> 
     """The same for groups of the newer protocol. Of others clients ask DescribeGroups then."""
     names = {topic_id: name for name, topic_id in (await context.work(lambda: _ids(context))).items()}
     found = await _found(context, request["group_ids"])
-    return {"groups": [_consumers(name, group, names) for name, group in found.items()]}
+    return {"groups": await context.work(lambda: [_consumers(*one, names) for one in found.items()])}
 
 
 def _consumers(name: str, group: Group | ConsumerGroup | Code, names: Mapping[bytes, str]) -> dict[str, Any]:

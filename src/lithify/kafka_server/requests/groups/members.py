@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from lithify.kafka_server.groups.classic.group import CONSUMERS
-from lithify.kafka_server.groups.classic.joining import Join
+from lithify.kafka_server.groups.classic.joining import MOST_MEMBERS, Join
 from lithify.kafka_server.groups.classic.sessions import Sync
 from lithify.kafka_server.groups.codes import Code
 from lithify.kafka_server.groups.consumer_protocol import subscribed
@@ -20,6 +20,8 @@ REBALANCE_MS = range(1_000, 3_600_001)
 """Others than these are taken for the nearest: so no rebalance waits for ever."""
 METADATA_BYTES, MOST_PROTOCOLS = 131_072, 100
 """Of one member: names and metadata of all protocols, and how many they are."""
+MOST_LEAVING = 2 * MOST_MEMBERS
+"""At once: no group has more members, and ids that were given out."""
 
 
 async def join_group(context: Context, request: dict[str, Any]) -> dict[str, Any]:
@@ -115,6 +117,8 @@ async def leave_group(context: Context, request: dict[str, Any]) -> dict[str, An
     if context.coordinator is None:
         return {"error_code": Code.COORDINATOR_NOT_AVAILABLE}
     given = request["members"] if context.version >= 3 else [{"member_id": request["member_id"]}]
+    if len(given) > MOST_LEAVING:
+        return {"error_code": Code.INVALID_REQUEST}
     members = [(one["member_id"], one.get("group_instance_id")) for one in given]
     if any(name is not None for _, name in members):  # which is no secret, unlike an id
         error = await refused_in(context, request["group_id"])

@@ -34,7 +34,7 @@ async def offset_commit(context: Context, request: dict[str, Any]) -> dict[str, 
 async def offset_fetch(context: Context, request: dict[str, Any]) -> dict[str, Any]:
     """Where members go on. Before version 8 there is one group."""
     if context.version >= 8:
-        return {"groups": await _fetched(context, once(request["groups"], "group_id"))}
+        return {"groups": await _fetched(context, request["groups"])}
     (answer,) = await _fetched(context, [request])
     if answer["error_code"] is not Code.NONE and context.version < 2:  # which has no place for it but at partitions
         asked = {(topic["name"], number) for topic in request["topics"] for number in topic["partition_indexes"]}
@@ -76,10 +76,7 @@ def _to_commit(
 
 
 async def _fetched(context: Context, groups: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    topics = [topic for group in groups for topic in group["topics"] or ()]
-    _, ids = await context.work(lambda: named(context, topics))
-    names = {topic_id: name for name, topic_id in ids.items()}
-    asked = {group["group_id"]: _wanted(group, names) for group in groups}
+    asked, ids = await context.work(lambda: _asked(context, groups))
     if context.coordinator is None:
         found: Mapping[str, dict[Place, Committed] | Code] = dict.fromkeys(asked, Code.COORDINATOR_NOT_AVAILABLE)
     else:
@@ -90,6 +87,14 @@ async def _fetched(context: Context, groups: Sequence[Mapping[str, Any]]) -> lis
         return [{**group, "topics": answered(context, group["topics"], ids)} for group in groups]
 
     return await context.work(shown)
+
+
+def _asked(context: Context, groups: Sequence[Mapping[str, Any]]) -> tuple[dict[str, Wanted], Mapping[str, bytes]]:
+    """By group, what is asked for, and the ids of topics by their names. May wait for the catalog."""
+    groups = once(groups, "group_id")
+    _, ids = named(context, [topic for group in groups for topic in group["topics"] or ()])
+    names = {topic_id: name for name, topic_id in ids.items()}
+    return {group["group_id"]: _wanted(group, names) for group in groups}, ids
 
 
 def _wanted(group: Mapping[str, Any], names: Mapping[bytes, str]) -> Wanted:
