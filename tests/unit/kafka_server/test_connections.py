@@ -26,6 +26,7 @@ from support.servers.tcp_proxy import wait_until
 @dataclass
 class Known:
     is_known: bool = True
+    token_id: str | None = None
 
 
 class Held:
@@ -289,22 +290,22 @@ def test_requests_that_take_too_much_memory_together_close_the_largest(monkeypat
         wait_until(lambda: one.connections[0].held_bytes == 0, "counted for ever", 10)
 
 
-def test_strangers_with_little_each_close_no_client_with_a_large_request(monkeypatch):
+@pytest.mark.parametrize("other", [Known(is_known=False), Known(token_id="other")])
+def test_many_connections_with_little_each_close_no_client_with_a_large_request(monkeypatch, other):
     monkeypatch.setattr(connection, "HELD_BYTES", 100_000)
-    words = Words()
     with ExitStack() as opened:
-        one = opened.enter_context(listening(words))
+        one = opened.enter_context(listening(words := Words(Known(token_id="one"))))
         client = opened.enter_context(one.client())
         client.sock.sendall(framed(b"here"))
         assert client.frame() == b"here"
-        words.session = Known(is_known=False)
-        strangers = [opened.enter_context(one.client()) for _ in range(8)]
-        for stranger in strangers:
+        words.session = other
+        others = [opened.enter_context(one.client()) for _ in range(8)]
+        for stranger in others:
             stranger.sock.sendall(struct.pack(">i", 20_000) + bytes(10_000))
         wait_until(lambda: one.connections[0].held_bytes == 8 * 10_004, "it is not counted", 10)
-        client.sock.sendall(framed(bytes(60_000)))
-        assert client.frame() == bytes(60_000)
-        assert 1 <= len(one.closed) < len(strangers)
+        client.sock.sendall(framed(bytes(30_000)))
+        assert client.frame() == bytes(30_000)
+        assert 1 <= len(one.closed) < len(others)
 
 
 def test_what_a_request_holds_goes_with_its_connection(listener):

@@ -25,6 +25,11 @@ class Session(Protocol):
         """Whether it has logged in, or need not."""
         ...
 
+    @property
+    def token_id(self) -> str | None:
+        """Of the token with which it has logged in."""
+        ...
+
 
 class Answering(Protocol):
     """Answers frames; for one event loop."""

@@ -11,8 +11,7 @@ no request for 10 min                                                         cl
 an answer that is not taken within 60 s and a second for each 64 KiB          closed
 bytes that no client acknowledges for 60 s                                    closed by the kernel
 answers of more than 512 MiB, all together, that are not taken                the oldest is closed
-requests of more than 32 MiB, all together, half there or not answered yet    the largest is closed, of those without a
-                                                                              login if these have a quarter of it
+requests of more than 32 MiB, all together, half there or not answered yet    the largest of the token with most closed
 more connections than may be                                                  those that are idle, for others
 """
 
@@ -20,7 +19,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from math import inf
@@ -69,14 +68,15 @@ class Connections:
     def close_large(self) -> None:
         """Closes those whose requests are largest, if all of them together are too much.
 
-        They are chosen among those without a login while these have a quarter: else many strangers with little each
-        would close every client that asks for more.
+        They are of the token that has most: else many connections with little each would close every client that asks
+        for more. All that have not logged in count as one.
         """
         while self.held_bytes > HELD_BYTES:
-            every = [one for one in self.all if isinstance(one, Connection)]
-            strange = [one for one in every if not one.is_known]
-            are_strange = sum(one.held_bytes for one in strange) > HELD_BYTES // 4
-            largest = max(strange if are_strange else every, key=lambda one: one.held_bytes)
+            every, held = [one for one in self.all if isinstance(one, Connection)], Counter[str | None]()
+            for one in every:
+                held[one.token] += one.held_bytes
+            ((most, _),) = held.most_common(1)
+            largest = max((one for one in every if one.token == most), key=lambda one: one.held_bytes)
             self.closed(largest.host, f"requests of {self.held_bytes} bytes are under way, and its was the largest")
             largest.give_up()
 
@@ -162,12 +162,12 @@ class Connection(asyncio.Protocol):
     @property
     def is_strange(self) -> bool:
         """Whether no request of a known client is under way."""
-        return self._is_idle or not self.is_known
+        return self._is_idle or not self._session.is_known
 
     @property
-    def is_known(self) -> bool:
-        """Whether its client has logged in, or need not."""
-        return self._session.is_known
+    def token(self) -> str | None:
+        """With which its client has logged in."""
+        return self._session.token_id
 
     @property
     def sends(self) -> bool:

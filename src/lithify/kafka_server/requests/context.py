@@ -92,6 +92,10 @@ class ClientSession:
     def is_known(self) -> bool:
         return self.caller is not None
 
+    @property
+    def token_id(self) -> str | None:
+        return None if self.caller is None else self.caller.token_id
+
 
 @dataclass(frozen=True, slots=True)
 class Served:
