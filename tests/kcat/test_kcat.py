@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -12,8 +13,10 @@ import pytest
 import lithify
 from support.kafka.broker import KafkaBroker, a_broker
 from support.kafka.lake import send
+from support.kafka.listening import listening
 from support.kafka.readers import SINCE_MS, WAIT_S, some_records
 from support.kafka.served import ServedLake, serving_groups
+from support.servers.certificates import a_certificate
 
 NAME = "shop.orders"
 Prints = Callable[..., str]
@@ -79,3 +82,17 @@ def test_kcat_is_told_that_nothing_is_taken(served, kcat, tmp_path: Path):
     (tmp_path / "value").write_bytes(b"x")
     told = kcat(served.bootstrap, "-P", "-t", NAME, str(tmp_path / "value"), fails=True)
     assert "Topic authorization failed" in told
+
+
+@pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"])
+def test_kcat_logs_in_over_tls(mechanism, kcat, tmp_path: Path):
+    """Its librdkafka finds SASL by a version that no client uses, and repeats its nonce of SCRAM."""
+    lake = lithify.open(str(tmp_path / "lake"))
+    lake.create_topic("shop/orders", 1).append([lithify.Record(b"k", b"v")])
+    token, files = lake.tokens().create("alice", ["consume:shop"]), a_certificate(tmp_path, "gateway", datetime.now(UTC))
+    login = {"security.protocol": "SASL_SSL", "ssl.ca.location": files.certificate, "sasl.mechanism": mechanism}
+    login |= {"sasl.username": token.id, "sasl.password": token.token}
+    options = [part for name, value in login.items() for part in ("-X", f"{name}={value}")]
+    with listening(lake, [], files, needs_token=True) as gateway:
+        read = ("-C", "-t", NAME, "-o", "beginning", "-e", "-q", "-f", r"%o %k %s\n")
+        assert kcat(gateway.address, *options, *read) == "0 k v\n"

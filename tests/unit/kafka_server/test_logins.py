@@ -15,7 +15,7 @@ from support.kafka.scram_client import AioKafka
 from support.kafka.served import Everyone, OpenLogins, ServedLake, serving_kafka
 from support.kafka.wire import WireClient
 
-METADATA, HANDSHAKE, AUTHENTICATE = 3, 17, 36
+METADATA, HANDSHAKE, API_VERSIONS, AUTHENTICATE = 3, 17, 18, 36
 ID, TOKEN = "00000000000000aa", "lithify_00000000000000aa_secret"
 KEYS = scram_keys(ID, TOKEN)
 WRONG = (
@@ -110,8 +110,10 @@ def test_messages_in_another_order_are_refused(served):
         assert client.ask(AUTHENTICATE, 2, auth_bytes=last)["error_code"] == 58
 
 
-def test_the_first_version_of_a_handshake_is_not_answered(served):
+def test_the_first_version_of_a_handshake_is_told_as_a_broker_tells_it_but_not_answered(served):
     with served.client() as client:
+        rows = client.ask(API_VERSIONS, 4, client_software_name="test", client_software_version="1")["api_keys"]
+        assert [(row["min_version"], row["max_version"]) for row in rows if row["api_key"] == HANDSHAKE] == [(0, 1)]
         client.send(HANDSHAKE, 0, mechanism="PLAIN")
         assert client.is_closed()
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from base64 import b64decode
+from base64 import b64decode, b64encode
+from hashlib import pbkdf2_hmac
 from typing import Any
 
 import pytest
@@ -33,6 +34,23 @@ def test_the_example_of_the_rfc(monkeypatch):
     last = f"c=biws,r={nonce},p=dHzbZapWIk4jUhN+Ute9ytag9zjfMHgsqmmiz7AndVQ=".encode()
     pair = key_pair(Mechanism.SHA_256, "pencil", salt, 4096)
     assert sent.answered(last, pair) == b"v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4="
+
+
+@pytest.mark.parametrize("repeated", ["rOprNGfwEbeRWgbNEkqO", ""])
+def test_a_client_may_repeat_its_nonce_before_the_whole_one_as_librdkafka_did(repeated):
+    password, mechanism = "pencil", Mechanism.SHA_256
+    asked = challenge(mechanism, b"n,,n=user,r=rOprNGfwEbeRWgbNEkqO", "more")
+    client_key = mechanism.hmac(pbkdf2_hmac("sha256", password.encode(), salt_of("user"), ITERATIONS), b"Client Key")
+    unproved = f"c=biws,r={repeated}{asked.nonce}"
+    signed = f"n=user,r=rOprNGfwEbeRWgbNEkqO,{asked.sent},{unproved}".encode()
+    signature = mechanism.hmac(mechanism.digest(client_key), signed)
+    proof = b64encode(bytes(one ^ other for one, other in zip(client_key, signature, strict=True)))
+    pair = keys_of(mechanism, "user", password)
+    assert asked.answered(unproved.encode() + b",p=" + proof, pair) == (
+        b"v=" + b64encode(mechanism.hmac(pair.server_key, signed))
+    )
+    with pytest.raises(ScramError, match="does not belong"):
+        asked.answered(unproved.encode() + b"x,p=" + proof, pair)
 
 
 @settings(max_examples=20)

@@ -28,7 +28,7 @@ from lithify.kafka_server.connections.answering import Address, Answer, ClosingE
 from lithify.kafka_server.requests.api_versions import answered, other_version
 from lithify.kafka_server.requests.context import ClientSession, Context, LastAnswerError, Served
 from lithify.kafka_server.requests.login import check_again
-from lithify.kafka_server.requests.table import BEFORE_LOGIN, HANDLERS, versions
+from lithify.kafka_server.requests.table import BEFORE_LOGIN, HANDLERS, told_versions, versions
 
 T = TypeVar("T")
 
@@ -61,7 +61,7 @@ class Dispatch:
         except UnknownVersionError as error:
             return self._other_version(error)
         if header.api_key == API_VERSIONS:
-            return _frame(header, answered(self._versions))
+            return _frame(header, answered(told_versions()))
         executor = self.served.large if is_large else self.served.executor
         looks = self.served.topics.begun
         context = Context(self.served, session, header.version, header.client_id, executor, looks)

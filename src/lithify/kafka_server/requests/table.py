@@ -34,9 +34,17 @@ _NARROWER: Final = {
     2: (1, 10),  # 11 asks for offsets of a tier that has a state of its own (KIP-1023)
     17: (1, 1),  # after version 0 a client sends its token without a header
 }
+_TOLD: Final = {
+    17: (0, 1),  # as brokers do: librdkafka 2.0 takes a server without version 0 for one without SASL
+}
 
 
 def versions() -> dict[int, tuple[int, int]]:
     """The first and last version of each API that is answered."""
     table = apis()
     return {key: _NARROWER.get(key, (table[key].first, table[key].last)) for key in sorted({*HANDLERS, API_VERSIONS})}
+
+
+def told_versions() -> dict[int, tuple[int, int]]:
+    """Those that clients are told of."""
+    return {**versions(), **_TOLD}
