@@ -27,6 +27,12 @@ def copied_topics(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
+def check_chosen(topics: tuple[str, ...], pattern: str | None) -> None:
+    """Raises `UsageError` unless topics are named in one way."""
+    if bool(topics) == (pattern is not None):
+        raise click.UsageError("pass either --topic or --topic-pattern")
+
+
 for_null_keys = click.option(
     "--null-key", type=click.Choice(("reject", "drop")), default="reject", help="What to do with records without a key."
 )

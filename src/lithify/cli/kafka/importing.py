@@ -11,7 +11,7 @@ from lithify.cli import parameters
 from lithify.cli.completing import names
 from lithify.cli.ingests import run_ingest
 from lithify.cli.invocation import Invocation, verb
-from lithify.cli.kafka.copied_topics import copied_topics, for_null_keys
+from lithify.cli.kafka.copied_topics import check_chosen, copied_topics, for_null_keys
 from lithify.cli.metrics_options import metrics_options
 
 
@@ -64,6 +64,7 @@ def import_(invocation: Invocation, directories: tuple[Path, ...], null_key: str
       lithify kafka import orders-0 --topic orders \\
           --config delete.retention.ms=7d
     """
+    check_chosen(given["topics"], given["pattern"])
     given |= {"drops_keyless": null_key == "drop", "continuous": False}
 
     def copy(lake: Any, *, continuous: bool, **how: Any) -> Any:

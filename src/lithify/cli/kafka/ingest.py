@@ -12,7 +12,7 @@ from lithify.cli import parameters
 from lithify.cli.completing import names
 from lithify.cli.ingests import run_ingest
 from lithify.cli.invocation import Invocation, verb
-from lithify.cli.kafka.copied_topics import copied_topics, for_null_keys
+from lithify.cli.kafka.copied_topics import check_chosen, copied_topics, for_null_keys
 from lithify.cli.kafka.settings import kafka_options, kafka_settings
 from lithify.cli.metrics_options import metrics_options
 from lithify.cli.parameters import DurationType
@@ -98,5 +98,6 @@ def ingest(
           --topic-pattern 'shop-.*'
     """
     kafka = kafka_settings(bootstrap_servers, kafka_conf_file, kafka_conf)
+    check_chosen(given["topics"], given["pattern"])
     given["drops_keyless"] = null_key == "drop"
     return run_ingest(invocation, lambda lake, **how: lake.ingest(kafka, **how), given)

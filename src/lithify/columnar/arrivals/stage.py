@@ -27,7 +27,7 @@ from lithify.model.segment import Segment
 from lithify.model.sources.source import checksum_of
 from lithify.model.staged import Destination, StagedLog
 from lithify.model.topic.state import TopicState
-from lithify.rules.lifecycle.admission import check_offsets
+from lithify.rules.lifecycle.admission import NO_KEY, check_offsets
 
 GATHERED_RECORDS = 64 * 1024
 GATHERED_BYTES = 32 * 2**20
@@ -119,7 +119,9 @@ class Stage:
         if not self._keep_offsets or not {PARTITION, OFFSET} <= set(together.column_names):
             return error
         partition, offset = (together.column(name)[error.index].as_py() for name in (PARTITION, OFFSET))
-        return error.at(f"{LogId(self._topic.name, partition)}, offset {offset}", hint=error.hint)
+        keeps = f"; `lithify topic alter {self._topic.name} --config null.key=retain` lets such records in"
+        hint = error.hint + (keeps if error.reason == NO_KEY else "")
+        return error.at(f"{LogId(self._topic.name, partition)}, offset {offset}", hint=hint)
 
 
 def renumbered(

@@ -21,7 +21,7 @@ def refusal(record: Record, settings: TopicSettings, *, now_ms: int, keep_offset
     if reason is not None:
         return reason
     if record.key is None and settings.null_key == "reject" and settings.compacts and not record.passed_through:
-        return "it has no key, and null.key=reject"
+        return NO_KEY
     if record.size_bytes > settings.max_message_bytes:
         return f"it has {record.size_bytes} bytes, above max.message.bytes={settings.max_message_bytes}"
     if record.timestamp is None or keeps_times(settings, keep_offsets=keep_offsets):
@@ -52,6 +52,7 @@ def _envelope_refusal(record: Record, settings: TopicSettings) -> str | None:
     return None
 
 
+NO_KEY = "it has no key, and null.key=reject"
 UNWANTED_MESSAGE_ID = "it has a message id, but message.ids=none"
 NO_MESSAGE_ID = "it has no message id, but message.ids=pulsar: only `lithify pulsar ingest` gives records ids"
 

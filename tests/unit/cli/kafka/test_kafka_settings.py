@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 import pytest
 
+from lithify.cli.kafka.copied_topics import check_chosen
 from lithify.cli.kafka.settings import kafka_settings, settings_used
 from lithify.errors import InvalidSettingError, LithifyError, RefusedError
 from lithify.errors.given_files import LARGEST_FILE_BYTES
@@ -181,3 +182,11 @@ def test_what_may_be_the_rest_of_a_password_is_not_shown(tmp_path, capsys, rest)
 def test_names_of_other_clients_are_shown(tmp_path, capsys):
     settings_used(kafka_settings("a:1", written(tmp_path, "schema.registry.url=http://r\ntopic=orders"), {}))
     assert "not used, as Kafka's clients do not support them: schema.registry.url, topic" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("topics", "pattern"), [((), None), (("orders",), ".*")])
+def test_topics_are_named_in_one_way(topics, pattern):
+    with pytest.raises(click.UsageError, match="pass either --topic or --topic-pattern"):
+        check_chosen(topics, pattern)
+    check_chosen(("orders",), None)
+    check_chosen((), ".*")

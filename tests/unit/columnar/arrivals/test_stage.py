@@ -93,6 +93,15 @@ def test_a_refused_record_refuses_the_task(state):
     stages.abandon()
 
 
+def test_a_copied_record_without_a_key_says_how_its_topic_takes_it(state):
+    stages = Stage(ACCESS, Destination.of(state), now_ms=NOW_MS, run_id="run", attempt="0", keep_offsets=True)
+    keyless = {"key": pa.array([None], pa.binary()), "value": [b"v"], "partition": pa.array([0], pa.int32())}
+    stages.add(pa.table(keyless | {"offset": pa.array([7], pa.int64())}))
+    with pytest.raises(InvalidRecordError, match=r"-0, offset 7: .*alter\(config=\{'null.key': 'retain'\}\)"):
+        stages.close()
+    stages.abandon()
+
+
 def test_what_is_held_is_bounded(state, monkeypatch):
     """Small row groups rather than more memory."""
     monkeypatch.setattr(stage, "GATHERED_RECORDS", 100)
