@@ -359,6 +359,21 @@ def test_each_reason_for_which_connections_are_closed_is_told_once(lake):
     assert "speaks TLS" in reasons[0] and "a frame of" in reasons[1] and "not a request" in reasons[2]
 
 
+def test_a_catalog_that_cannot_be_read_is_not_told_as_a_client_without_rights(tmp_path):
+    lake = lithify.open(str(tmp_path / "lake"))
+    lake.create_topic("orders", 1)
+    told: list[CleanerEvent] = []
+    with listening(lake, told) as listener:
+        (tmp_path / "lake" / "catalog.db").write_bytes(b"nothing of it")
+        time.sleep(0.5)  # until what it has looked up is too old
+        with client_of(listener) as client:
+            client.send(METADATA, 12, topics=None)
+            assert client.is_closed()
+    events = [(event.facts["error_code"], event.facts["error"]) for event in told if "a Kafka client" in str(event)]
+    assert [code for code, _ in events] == ["Warehouse"]
+    assert "at 127.0.0.1 was closed: " in events[0][1]
+
+
 def test_connections_leave_files_for_the_work_of_the_gateway(lake, monkeypatch):
     monkeypatch.setattr("lithify.gateway.listening.connections.getrlimit", lambda _kind: (40, 40))
     with listening(lake, []) as listener:

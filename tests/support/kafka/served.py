@@ -110,7 +110,7 @@ def serving_kafka(
         made = coordinator = Coordinator("lithify", Gateway(*address), groups, topics, lake.warehouse.clock, tell)
     with ThreadPoolExecutor(8) as executor, ThreadPoolExecutor(2) as large:
         dispatch = Dispatch(Served(topics, made, logins, executor, large, lambda _error: None, coordinator))
-        told = Connections(dispatch, lambda _all: (), lambda _client, reason: closed.append(reason), connections)
+        told = Connections(dispatch, lambda _all: (), lambda _client, reason: closed.append(str(reason)), connections)
         serving = KafkaServing(taken, lambda: told, beside=coordinator or nullcontext())
         serving.start()
         try:

@@ -94,7 +94,7 @@ def listening(words: Words, make_room=no_limit) -> Iterator[Listener]:
     made: list[Connections] = []
 
     def begin() -> Connections:
-        made.append(Connections(words, make_room, lambda _client, reason: closed.append(reason)))
+        made.append(Connections(words, make_room, lambda _client, reason: closed.append(str(reason))))
         return made[0]
 
     serving = KafkaServing(taken, begin)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
+from copy import copy
 from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
@@ -22,6 +23,7 @@ from lithify.gateway.listening.kafka_logins import kafka_logins
 from lithify.gateway.listening.listen import Address, ListenAddress, Protection, may_listen
 from lithify.gateway.listening.tls import server_context
 from lithify.gateway.process.options import GatewayOptions
+from lithify.kafka_server.connections.answering import Reason
 from lithify.kafka_server.connections.connection import Connections
 from lithify.kafka_server.connections.serving import KafkaServing
 from lithify.kafka_server.groups.coordinator import Coordinator
@@ -93,9 +95,10 @@ def open_kafka(  # noqa: PLR0913 - what a gateway is started with
     listening = may_listen(bound.address, given, allows="read everything")
     address = _advertised(options, bound.address)
 
-    def closed(client: str, reason: str) -> None:
-        text = f"the connection of a Kafka client at {client} was closed: {reason}"
-        reporter.outage(f"{CLOSED}: {_kind(reason)}", AccessDeniedError(text))
+    def closed(client: str, reason: Reason) -> None:
+        error = AccessDeniedError(reason) if isinstance(reason, str) else copy(reason)
+        error.message = f"the connection of a Kafka client at {client} was closed: {error.message}"
+        reporter.outage(f"{CLOSED}: {_kind(str(reason))}", error)
 
     use_small_pages()
     topics = ServedTopics(lake.warehouse, shared)

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
+from lithify.errors import LithifyError
+
 Answer = list[Any]
 """Buffers, to be sent one after the other."""
 Address = tuple[str, int]
+Reason = str | LithifyError
+"""Why a connection is closed: what its client did, or what failed here."""
 
 
 class ClosingError(Exception):
-    """The connection is to be closed, after `last` if that is given. The text is for the log of the gateway."""
+    """The connection is to be closed, after `last` if that is given. The reason is for the log of the gateway."""
 
-    def __init__(self, reason: str, last: Answer | None = None) -> None:
-        super().__init__(reason)
-        self.last = last
+    def __init__(self, reason: Reason, last: Answer | None = None) -> None:
+        super().__init__(str(reason))
+        self.reason, self.last = reason, last
 
 
 class Session(Protocol):

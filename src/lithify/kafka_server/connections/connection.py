@@ -26,7 +26,7 @@ from math import inf
 from typing import Any, Final
 
 from lithify.errors.defects import as_lithify_error
-from lithify.kafka_server.connections.answering import Answer, Answering, ClosingError, Session
+from lithify.kafka_server.connections.answering import Answer, Answering, ClosingError, Reason, Session
 
 FRAME_BYTES, STRANGE_FRAME_BYTES, AHEAD_BYTES = 2**20, 2**16, 2**16
 UNSENT_BYTES, HELD_BYTES = 2**29, 2**25
@@ -46,7 +46,7 @@ class Connections:
     answering: Answering
     make_room: Callable[[set[Any]], Sequence[Any]]
     """Returns those that it has closed."""
-    closed: Callable[[str, str], None]
+    closed: Callable[[str, Reason], None]
     """Gets the address of a client, and the reason."""
     all: set[Any] = field(default_factory=set)
     unsent_bytes: int = 0
@@ -221,10 +221,10 @@ class Connection(asyncio.Protocol):
         try:
             answer = await self._of.answering.answer(self._session, frame)
         except ClosingError as error:
-            self._end(str(error), error.last)
+            self._end(error.reason, error.last)
             return
         except Exception as error:
-            self._end(str(as_lithify_error(error, "a request of a Kafka client")))
+            self._end(as_lithify_error(error, "a request of a Kafka client"))
             return
         self._task = None
         self._of.held_bytes -= self._asked_bytes
@@ -233,7 +233,7 @@ class Connection(asyncio.Protocol):
             self.strange_since_s = self._loop.time()
         self._begin_sending(answer or [])
 
-    def _end(self, reason: str, last: Answer | None = None) -> None:
+    def _end(self, reason: Reason, last: Answer | None = None) -> None:
         """Closes it once `last` is sent."""
         self._of.closed(self.host, reason)
         self._task, self._is_last = None, True

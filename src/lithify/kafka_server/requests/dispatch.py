@@ -101,7 +101,7 @@ class Dispatch:
         except LastAnswerError as error:
             raise ClosingError(str(error), _frame(header, error.answer)) from None
         except Exception as error:
-            raise ClosingError(str(as_lithify_error(error, f"the answer to {apis()[header.api_key].name}"))) from error
+            raise ClosingError(as_lithify_error(error, f"the answer to {apis()[header.api_key].name}")) from error
 
 
 def has_many_rows(body: dict[str, Any]) -> bool:
