@@ -89,7 +89,8 @@ def test_kcat_logs_in_over_tls(mechanism, kcat, tmp_path: Path):
     """Its librdkafka finds SASL by a version that no client uses, and repeats its nonce of SCRAM."""
     lake = lithify.open(str(tmp_path / "lake"))
     lake.create_topic("shop/orders", 1).append([lithify.Record(b"k", b"v")])
-    token, files = lake.tokens().create("alice", ["consume:shop"]), a_certificate(tmp_path, "gateway", datetime.now(UTC))
+    token = lake.tokens().create("alice", ["consume:shop"])
+    files = a_certificate(tmp_path, "gateway", datetime.now(UTC))
     login = {"security.protocol": "SASL_SSL", "ssl.ca.location": files.certificate, "sasl.mechanism": mechanism}
     login |= {"sasl.username": token.id, "sasl.password": token.token}
     options = [part for name, value in login.items() for part in ("-X", f"{name}={value}")]

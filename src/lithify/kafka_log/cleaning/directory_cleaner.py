@@ -25,6 +25,7 @@ from lithify.kafka_log.cleaning.topic_settings import topic_settings
 from lithify.kafka_log.directories.checkpoints import CLEANER, with_offset
 from lithify.kafka_log.directories.described import described, directory_at
 from lithify.kafka_log.directories.folders import LogFolder, held, is_in_use
+from lithify.kafka_log.log_notes import NAMED_AT_MOST
 from lithify.ports.engine import Progress
 from lithify.reports.rounds.cleaned_logs import CleanedLog, CleanReport
 
@@ -106,6 +107,11 @@ def _check_owner(path: Path) -> None:
         )
 
 
+def _named(folders: Sequence[LogFolder]) -> str:
+    names = sorted({folder.topic for folder in folders if not folder.is_internal})
+    return f"check the name: there is {', '.join(names[:NAMED_AT_MOST])}" if names else "name what log.dirs names"
+
+
 def _chosen(request: CleanRequest, folders: Sequence[LogFolder]) -> list[LogFolder]:
     """Raises `RefusedError` or `InvalidInputError`."""
     if any(folder.path.samefile(request.path) for folder in folders):
@@ -115,7 +121,7 @@ def _chosen(request: CleanRequest, folders: Sequence[LogFolder]) -> list[LogFold
     for topic in request.topics:
         own = [folder for folder in folders if folder.topic == topic]
         if not own:
-            raise InvalidInputError(f"{request.path} has no log of a topic {topic}", hint="name what log.dirs names")
+            raise InvalidInputError(f"{request.path} has no log of a topic {topic}", hint=_named(folders))
         if tiered := [folder.path for folder in own if folder.tiered]:
             raise RefusedError(f"{tiered[0]}: {topic} has segments in tiered storage, which nothing cleans")
         if own[0].is_internal:

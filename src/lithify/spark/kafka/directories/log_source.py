@@ -164,8 +164,8 @@ class LogDirectories:
         mine = settings_like({}, config)
         named = ", ".join(f"{name}={value}" for name, value in mine.items() if name in _TOLD or name in config)
         text = (
-            f"{self._request.target(topic)}: created with {named}, as an import copies no settings; give those of the "
-            "topic with --config: where cleanup.policy was delete, a round would remove records"
+            f"{self._request.target(topic)}: created with {named}, as an import copies no settings; give the "
+            "topic's own with --config: where cleanup.policy was delete, a round would remove records"
         )
         self._notes(IngestNote("settings", text, source=topic))
         return mine
