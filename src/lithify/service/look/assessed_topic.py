@@ -20,9 +20,6 @@ from lithify.ports.store import LogStore
 from lithify.rules.schedule.assessment import Assessment, assess
 from lithify.rules.schedule.idle import assess_idle, assess_replica
 
-LOCKS = 64
-"""Of shared topics: as many can be read at the same time."""
-
 Segments = Mapping[int, tuple[Segment, ...]]
 """By partition, in offset order."""
 
@@ -57,23 +54,26 @@ class SharedTopics:
     """By name, with the change token that it was read at."""
     _states: dict[TopicName, tuple[str, TopicState]] = field(default_factory=dict)
     """The same for their states."""
-    _locks: tuple[Lock, ...] = field(default_factory=lambda: tuple(Lock() for _ in range(LOCKS)))
-    _loads: tuple[Lock, ...] = field(default_factory=lambda: tuple(Lock() for _ in range(LOCKS)))
+    _reading: dict[TopicName, Lock] = field(default_factory=dict)
+    """Of each topic its own: a read that hangs keeps none waiting who need another topic."""
+    _loading: dict[TopicName, Lock] = field(default_factory=dict)
 
     def read(
         self, name: TopicName, token: str | None, read: Callable[[AssessedTopic | None], AssessedTopic | None]
     ) -> AssessedTopic | None:
         """What `read` returns; it gets the topic if that was read at this token. Others that need it wait meanwhile."""
-        with self._locks[hash(name) % LOCKS]:
+        with self._reading.setdefault(name, Lock()):
             at, known = self._topics.get(name, (None, None))
             topic = read(known if token is not None and token == at else None)
-            if token is not None and topic is not None and not topic.damaged:
+            if topic is not None and topic.damaged:
+                self._topics.pop(name, None)
+            elif token is not None and topic is not None:
                 self._topics[name] = token, topic
             return topic
 
     def state(self, store: LogStore, name: TopicName, token: str | None) -> TopicState:
         """The topic as of its token. Raises what `LogStore.load_at` raises."""
-        with self._loads[hash(name) % LOCKS]:
+        with self._loading.setdefault(name, Lock()):
             at, known = self._states.get(name, (None, None))
             if known is not None and token is not None and token == at:
                 return known
@@ -83,11 +83,11 @@ class SharedTopics:
             return state
 
     def keep(self, names: Collection[TopicName]) -> None:
-        """Forgets all others."""
-        for name in {*self._topics, *self._states}:
-            if name not in names:
-                self._topics.pop(name, None)
-                self._states.pop(name, None)
+        """Forgets others, once it knows more than these."""
+        for kept in (self._topics, self._states, self._reading, self._loading):
+            if len(kept) > len(names):
+                for name in set(kept).difference(names):
+                    kept.pop(name, None)  # type: ignore[attr-defined]
 
 
 def assess_topic(

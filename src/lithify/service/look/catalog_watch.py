@@ -186,15 +186,19 @@ class CatalogWatch(Generic[T]):
     def _read(
         self, name: TopicName, token: str | None, positions: PositionsOfLook, now_ms: int
     ) -> AssessedTopic | None:
-        """The topic as it is now; None if it is as it was, and rests."""
+        """The topic as it is now; None if it is as it was, and rests.
+
+        Who looks at a version again opens its manifests again: they may have been damaged since (C31).
+        """
         before = self.known.get(name)
+        again = before is not None and before.is_at(token)
 
         def read(shared: AssessedTopic | None) -> AssessedTopic | None:
             state = self._state(name, token) if shared is None else shared.state
             same = before is not None and (before.version, before.history) == (state.version, _history(state))
             if before is not None and same and before.rests(now_ms) and before.is_read_up_to(positions):
                 return None
-            return self._assessed(state, positions, now_ms, None if shared is None else shared.segments)
+            return self._assessed(state, positions, now_ms, None if shared is None or again else shared.segments)
 
         return read(None) if self.shared is None else self.shared.read(name, token, read)
 

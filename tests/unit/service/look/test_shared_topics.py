@@ -122,6 +122,51 @@ def test_a_damaged_log_is_read_by_each(warehouse, monkeypatch):
     assert [bool(topic.damaged) for topic in (*cleaner.watcher.told, *overview.watcher.told)] == [True, False]
 
 
+@pytest.mark.parametrize("page_first", [True, False])
+def test_a_log_that_is_damaged_later_is_found_by_who_looks_again(warehouse, monkeypatch, page_first):
+    """C31: else a round would fail for all logs of the topic, again and again."""
+    append(warehouse, ORDERS, [Record(b"a", b"1", 1_000)])
+    cleaner, overview, _ = watches(warehouse)
+    for watch in (overview, cleaner) if page_first else (cleaner,):
+        watch.look(1_000)
+
+    def damaged(*_arguments):
+        raise DamagedError("a manifest is missing")
+
+    monkeypatch.setattr(warehouse.store, "segments", damaged)
+    cleaner.replace_finding(ORDERS, Finding(None, 0), 1_000)
+    cleaner.look(2_000)
+    assert cleaner.watcher.told[-1].damaged.keys() == {0}
+    overview.look(3_000)
+    assert page_first or overview.watcher.told[-1].damaged.keys() == {0}
+
+
+def test_a_read_that_hangs_keeps_no_other_topic_waiting(warehouse, monkeypatch):
+    shared, begun, may_end = SharedTopics(), Event(), Event()
+    hanging, others = TopicName("default", "hanging"), [TopicName("default", f"t{n}") for n in range(300)]
+
+    def load_at(name, token):
+        if name == hanging:
+            begun.set()
+            assert may_end.wait(30)
+        return warehouse.store.load(ORDERS)
+
+    monkeypatch.setattr(warehouse.store, "load_at", load_at)
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(shared.read, hanging, "1", lambda _: shared.state(warehouse.store, hanging, "1") and None)
+        assert begun.wait(30)
+        rest = pool.submit(
+            lambda: [
+                shared.read(name, "1", lambda _: None) or shared.state(warehouse.store, name, "1") for name in others
+            ]
+        )
+        try:
+            assert len(rest.result(10)) == len(others)
+        finally:
+            may_end.set()
+        first.result()
+
+
 def test_a_version_without_a_token_is_read_by_each(warehouse, reads, monkeypatch):
     cleaner, overview, _ = watches(warehouse)
     monkeypatch.setattr(warehouse.store, "change_tokens", lambda: iter([(ORDERS, None)]))
