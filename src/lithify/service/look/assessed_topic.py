@@ -87,7 +87,7 @@ class SharedTopics:
         for kept in (self._topics, self._states, self._reading, self._loading):
             if len(kept) > len(names):
                 for name in set(kept).difference(names):
-                    kept.pop(name, None)  # type: ignore[attr-defined]
+                    kept.pop(name, None)
 
 
 def assess_topic(
