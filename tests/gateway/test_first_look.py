@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import replace
+from functools import partial
 from threading import Event, Thread
 
 import pytest
@@ -15,6 +17,7 @@ from lithify import Record
 from lithify.gateway.listening.listen import ListenAddress
 from lithify.gateway.process.opened import open_gateway
 from lithify.gateway.process.options import GatewayOptions, KafkaAddresses
+from lithify.gateway.server.live.watched import WAITING
 from support.kafka.wire import WireClient
 
 TOPICS = 5
@@ -89,6 +92,35 @@ def end_of_orders(client) -> int:
     """As Kafka's clients see it."""
     asked = [{"name": "orders0", "partitions": [{"partition_index": 0, "timestamp": -1}]}]
     return client.ask(LIST_OFFSETS, 7, topics=asked)["topics"][0]["partitions"][0]["offset"]
+
+
+def test_while_a_read_hangs_many_who_wait_for_it_leave_threads_to_others(lake, gateway, monkeypatch):
+    daemon, _ = gateway
+    reads, may_read, store = Event(), Event(), type(lake.warehouse.store)
+    real = store.load_at
+
+    def load_at(self, name, token):
+        reads.set()
+        assert may_read.wait(60)
+        return real(self, name, token)
+
+    monkeypatch.setattr(store, "load_at", load_at)
+    daemon.serving.start()
+    ask = partial(requests.get, timeout=60)
+    with ThreadPoolExecutor(60) as pool:
+        waiting = [pool.submit(ask, f"{daemon.url}/api/v1/status") for _ in range(60)]
+        refused = next(as_completed(waiting)).result()
+        waited(lambda: sum(one.done() for one in waiting) == 60 - WAITING)
+        try:
+            assert requests.get(f"{daemon.url}/readyz", timeout=20).status_code == 503
+            assert requests.get(f"{daemon.url}/api/v1/topics/orders1", timeout=20).ok
+        finally:
+            may_read.set()
+        codes = Counter(one.result().status_code for one in waiting)
+    assert codes == {200: WAITING, 503: 60 - WAITING}
+    assert refused.json()["code"] == "Busy"
+    daemon.serving.close()
+    daemon.kafka.close()
 
 
 def test_it_is_not_ready_before_all_topics_were_read(lake, gateway, monkeypatch):

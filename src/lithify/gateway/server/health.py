@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
@@ -26,9 +27,9 @@ def no_metrics(_accept: str) -> tuple[bytes, str]:
 
 
 def health_routes(watched: Watched, metrics: Render) -> list[Route]:
-    def ready(_request: Request) -> Response:
-        if watched.is_due:
-            watched.try_look()
+    async def ready(_request: Request) -> Response:
+        if watched.is_due and not watched.is_looking:  # else it needs no thread, of which there may be none
+            await run_in_threadpool(watched.try_look)
         if watched.has_looked and watched.error is None:
             return JSONResponse({"status": "ok"})
         why = "the catalog cannot be read" if watched.has_looked else "all topics are being read for the first time"

@@ -8,12 +8,15 @@ open pages  ──┐        │
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from threading import Lock
+from threading import BoundedSemaphore, Lock
 from typing import Any
 
 from lithify.api.lake import Lake
 from lithify.api.wiring.cleaners import running_cleaners
+from lithify.errors import BusyError
 from lithify.errors.defects import as_lithify_error
 from lithify.gateway.server.live.events import Events
 from lithify.gateway.server.live.listed import ListedTopics
@@ -30,6 +33,9 @@ LOOK_MS = 1_500
 """Between two looks for open pages."""
 LISTED_MS = 60_000
 """Between two looks for lists of topics, if there are no others: a list reads what has changed since a look."""
+
+WAITING = 24
+"""Requests that wait for a look at the same time; each has a thread, of the 40 that the gateway has for requests."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +80,7 @@ class Watched:
     _names: dict[TopicName, None] = field(default_factory=dict)
     """In the order of lists."""
     _looking: Lock = field(default_factory=Lock)
+    _waiting: BoundedSemaphore = field(default_factory=lambda: BoundedSemaphore(WAITING))
     _lock: Lock = field(default_factory=Lock)
 
     def __post_init__(self) -> None:
@@ -85,16 +92,19 @@ class Watched:
         self._failures.forget(str(self.lake.topic(topic).topic_name))
 
     def overview(self) -> CatalogOverview:
-        """The state of all topics, of a look that has begun since: those who wait share it. Raises `WarehouseError`."""
+        """The state of all topics, of a look that has begun since: those who wait share it.
+
+        Raises `WarehouseError`, or `BusyError` if too many wait.
+        """
         before = self._begun
-        with self._looking:
+        with self._turn():
             if self._begun > before and self._overview is not None:
                 return self._overview
             return self._look()
 
     def names(self) -> dict[str, TopicName]:
         """The topics as of a look that is at most `LOOK_MS` old, by what identifies each. Raises `WarehouseError`."""
-        with self._looking:
+        with self._turn():
             if self.is_due:
                 self._look()
             return self._watch.names()
@@ -105,7 +115,7 @@ class Watched:
         With `failed` it is told of each topic that cannot be read; else the first of their errors is raised.
         """
         store = self.lake.warehouse.store
-        with self._looking:
+        with self._turn():
             if self._looked_ms is None or self.lake.warehouse.clock.monotonic_ms() >= self._looked_ms + LISTED_MS:
                 self._look()
             states, errors = read_topics(store, lambda state: state, self._watch.state_at)
@@ -120,6 +130,10 @@ class Watched:
         """Whether there was no look within `LOOK_MS`."""
         looked_ms = self._looked_ms
         return looked_ms is None or self.lake.warehouse.clock.monotonic_ms() >= looked_ms + LOOK_MS
+
+    @property
+    def is_looking(self) -> bool:
+        return self._looking.locked()
 
     @property
     def has_looked(self) -> bool:
@@ -161,6 +175,17 @@ class Watched:
     def error(self) -> str | None:
         """Why the last look failed."""
         return self._error
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        """Raises `BusyError` if too many wait: while a read hangs, others need threads too."""
+        if not self._waiting.acquire(blocking=False):
+            raise BusyError(f"{WAITING} requests wait already until all topics are read", hint="try again later")
+        try:
+            with self._looking:
+                yield
+        finally:
+            self._waiting.release()
 
     def _look(self) -> CatalogOverview:
         for number, kind, data in self.events.since(self._told):
