@@ -75,6 +75,8 @@ class Seat:
         self._offsets = Offsets(shared.groups, topics, self._tenure, clock)
         self._rooms = Rooms(clock)
         self._is_open, self._check_from_ms = False, 0
+        self._failed: set[str] = set()
+        """Why the last beat could not renew leases."""
         self._workers = ThreadPoolExecutor(WORKERS, "groups")
         self._beats = ThreadPoolExecutor(1, "leases")
         self._running: list[asyncio.Task[None]] = []
@@ -209,11 +211,15 @@ class Seat:
 
     async def _looked(self) -> None:
         """Renews its leases, and checks which leases others hold. What fails is tried again at the next beat."""
+        failed = set()
         for look in (self._gateways.look, self._tenure.beat):
             try:
                 await self._on(self._beats, look)
             except CoordinationError as error:
-                LOGGER.warning("leases for Kafka's clients cannot be renewed: %s", error)
+                failed.add(str(error))
+        for text in failed - self._failed:  # a beat comes each second, and an outage may last for hours
+            LOGGER.warning("leases for Kafka's clients cannot be renewed: %s", text)
+        self._failed = failed
 
     async def _tidied(self, name: str, room: Room) -> None:
         """Gives up a group that is another gateway's now, and frees partitions that nobody reads any more."""

@@ -7,9 +7,12 @@ from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from lithify import Record
 from lithify.coordination.groups.empty_group import EmptyGroup, reset
 from lithify.coordination.leases.memory import MemoryCoordination
+from lithify.errors import CoordinationError
 from lithify.kafka_server.groups.classic.joining import Join
 from lithify.kafka_server.groups.codes import Code
 from lithify.kafka_server.groups.committed import Commit, Committed
@@ -191,5 +194,28 @@ def test_a_position_that_members_of_the_log_need_is_not_deleted_as_the_views() -
         view = ("shop.orders.compacted", 0)
         assert await both.first.delete(GROUP, [view]) == {view: Code.GROUP_SUBSCRIBED_TO_TOPIC}
         assert both.committed == 10
+
+    run(story)
+
+
+def test_an_outage_of_the_leases_is_told_once(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A beat comes each second."""
+
+    def away() -> None:
+        raise CoordinationError("the lease database is away")
+
+    def told() -> int:
+        return sum("cannot be renewed" in record.message for record in caplog.records)
+
+    async def story(both: Coordinators) -> None:
+        for times in (1, 2):
+            with monkeypatch.context() as patch:
+                patch.setattr(type(both.first._gateways), "look", lambda _: away())
+                both.frozen = {both.second}
+                await both.wait(5_000)
+            assert told() == times
+            await both.wait(1_000)
 
     run(story)
