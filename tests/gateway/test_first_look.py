@@ -14,10 +14,11 @@ import requests
 import lithify
 from gateway.standing.gateways import waited
 from lithify import Record
+from lithify.errors import WarehouseError
 from lithify.gateway.listening.listen import ListenAddress
 from lithify.gateway.process.opened import open_gateway
 from lithify.gateway.process.options import GatewayOptions, KafkaAddresses
-from lithify.gateway.server.live.watched import WAITING
+from lithify.gateway.server.live.watched import WAITING, Watched
 from support.kafka.wire import WireClient
 
 TOPICS = 5
@@ -121,6 +122,30 @@ def test_while_a_read_hangs_many_who_wait_for_it_leave_threads_to_others(lake, g
     assert refused.json()["code"] == "Busy"
     daemon.serving.close()
     daemon.kafka.close()
+
+
+def test_an_error_that_others_find_is_told_to_probes_and_to_all_who_waited(lake, monkeypatch):
+    """A probe makes no look while another one runs, and there may always be one."""
+    watched = Watched(lake)
+    watched.overview()
+    asks, may_fail, looks = Event(), Event(), []
+
+    def away(self):
+        looks.append(1)
+        asks.set()
+        assert may_fail.wait(30)
+        raise WarehouseError("the catalog is away")
+
+    monkeypatch.setattr(type(lake.warehouse.store), "change_tokens", away)
+    with ThreadPoolExecutor(9) as pool:
+        told = [pool.submit(watched.overview)]
+        assert asks.wait(30)
+        told += [pool.submit(watched.overview) for _ in range(8)]
+        waited(lambda: WAITING - watched._waiting._value == 9)
+        may_fail.set()
+        assert {type(one.exception()) for one in told} == {WarehouseError}
+    assert len(looks) == 2  # the first one's, and one for all those that came during it
+    assert watched.has_looked and watched.error == "the catalog is away"
 
 
 def test_it_is_not_ready_before_all_topics_were_read(lake, gateway, monkeypatch):

@@ -9,14 +9,14 @@ open pages  ──┐        │
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from threading import BoundedSemaphore, Lock
 from typing import Any
 
 from lithify.api.lake import Lake
 from lithify.api.wiring.cleaners import running_cleaners
-from lithify.errors import BusyError
+from lithify.errors import BusyError, LithifyError
 from lithify.errors.defects import as_lithify_error
 from lithify.gateway.server.live.events import Events
 from lithify.gateway.server.live.listed import ListedTopics
@@ -71,8 +71,8 @@ class Watched:
     """The number of the last look whose topics that were gone are not all kept."""
     _begun: int = 0
     """Looks so far."""
-    _overview: CatalogOverview | None = None
-    """Of the last look; None if it failed."""
+    _overview: CatalogOverview | LithifyError | None = None
+    """Of the last look, or why it failed."""
     _number: int = 0
     _now_ms: int = 0
     _error: str | None = None
@@ -98,8 +98,8 @@ class Watched:
         """
         before = self._begun
         with self._turn():
-            if self._begun > before and self._overview is not None:
-                return self._overview
+            if self._begun > before:
+                return self._last()
             return self._look()
 
     def names(self) -> dict[str, TopicName]:
@@ -107,6 +107,7 @@ class Watched:
         with self._turn():
             if self.is_due:
                 self._look()
+            self._last()
             return self._watch.names()
 
     def listed(self, failed: TellFailure | None) -> ListedTopics:
@@ -145,13 +146,9 @@ class Watched:
         if not self._looking.acquire(blocking=False):
             return
         try:
-            self._look()
-        except Exception as error:
-            told = str(as_lithify_error(error, "the check of all topics"))
-            with self._lock:
-                self._error, self._number = told, self._number + (self._error != told)
+            with suppress(Exception):  # it is kept
+                self._look()
         finally:
-            self._looked_ms = self.lake.warehouse.clock.monotonic_ms()
             self._looking.release()
 
     def since(self, number: int) -> ChangedTopics:
@@ -187,15 +184,34 @@ class Watched:
         finally:
             self._waiting.release()
 
+    def _last(self) -> CatalogOverview:
+        """What the last look has found. Raises its error: none of those who waited for it asks the catalog anew."""
+        if isinstance(self._overview, LithifyError):
+            raise self._overview
+        assert self._overview is not None
+        return self._overview
+
     def _look(self) -> CatalogOverview:
+        try:
+            self._overview = self._looked()
+        except Exception as error:
+            self._overview = as_lithify_error(error, "the check of all topics")
+            told = str(self._overview)
+            with self._lock:
+                self._error, self._number = told, self._number + (self._error != told)
+            raise
+        finally:
+            self._looked_ms = self.lake.warehouse.clock.monotonic_ms()
+        return self._overview
+
+    def _looked(self) -> CatalogOverview:
         for number, kind, data in self.events.since(self._told):
             self._told = number
             if kind == "cleaner" and data["topic"] is not None:
                 self._failures.forget(data["topic"])
-        self._begun, self._overview = self._begun + 1, None
-        self._overview = overview = self._watch.overview()
+        self._begun += 1
+        overview = self._watch.overview()
         self._failures.keep(row.topic for row in overview.topics)
-        self._looked_ms = self.lake.warehouse.clock.monotonic_ms()
         with self._lock:
             number = self._number + 1
             if self._note(overview.topics, number) or self._error is not None:
