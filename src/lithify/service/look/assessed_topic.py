@@ -55,7 +55,7 @@ class SharedTopics:
     _states: dict[TopicName, tuple[str, TopicState]] = field(default_factory=dict)
     """The same for their states."""
     _reading: dict[TopicName, Lock] = field(default_factory=dict)
-    """Of each topic its own: a read that hangs keeps none waiting who need another topic."""
+    """By topic: a read that hangs keeps none waiting who need another one."""
     _loading: dict[TopicName, Lock] = field(default_factory=dict)
 
     def read(

@@ -188,7 +188,7 @@ class CatalogWatch(Generic[T]):
     ) -> AssessedTopic | None:
         """The topic as it is now; None if it is as it was, and rests.
 
-        Who looks at a version again opens its manifests again: they may have been damaged since (C31).
+        Who reads a version again opens its manifests again: they may have been damaged since (C31).
         """
         before = self.known.get(name)
         again = before is not None and before.is_at(token)

@@ -85,7 +85,7 @@ class World:
             case "A" | "B":
                 self.looks(event.lower())
             case "+":
-                self.store.ask()  # each version has a token, whether or not anybody has seen it
+                self.store.ask()  # each version has a token, also if no watch has seen it
                 self.topic.append([Record(b"k", b"v", self.topic.clock.now_ms())])
             case "r":
                 self.topic.make_again()

@@ -35,7 +35,7 @@ LISTED_MS = 60_000
 """Between two looks for lists of topics, if there are no others: a list reads what has changed since a look."""
 
 WAITING = 24
-"""Requests that wait for a look at the same time; each has a thread, of the 40 that the gateway has for requests."""
+"""Requests that wait until all topics are read; each has a thread, of the 40 that the gateway has for requests."""
 
 
 @dataclass(frozen=True, slots=True)
