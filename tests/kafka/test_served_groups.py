@@ -98,6 +98,21 @@ def test_members_share_partitions_and_positions_are_the_lake_s(protocol: str, se
         wait_until(lambda: len(first.assignment()) == PARTITIONS, first)
 
 
+@PROTOCOLS
+def test_a_member_that_starts_after_a_truncation_begins_at_the_cut(
+    protocol: str, served: ServedLake, lake: Lake
+) -> None:
+    """Though the log is longer again than what the group has read."""
+    with member(protocol, served.address) as first:
+        read(40, first)
+        first.commit(asynchronous=False)
+    topic = lake.topic("shop/orders")
+    topic.truncate(0, 6)
+    topic.append([Record(b"new", b"%d" % number, partition=0) for number in range(100, 120)])
+    with member(protocol, served.address) as second:
+        assert read(20, second) == [*range(100, 120)]
+
+
 def test_members_of_kafka_python_share_partitions_and_positions_are_the_lake_s(served: ServedLake, lake: Lake) -> None:
     first, second = (
         KafkaConsumer(
