@@ -169,6 +169,25 @@ def test_a_recreated_topic_has_another_id(served: ServedTopics, lake: Warehouse)
     assert served.topic(after.topic_id) is after
 
 
+def test_nothing_is_kept_of_topics_that_are_gone(served: ServedTopics, lake: Warehouse) -> None:
+    def known() -> tuple[int, ...]:
+        kept = served._known, served._loading, served._names_by_id, served._shared._states
+        return tuple(map(len, kept))
+
+    served.load(served.names())
+    before = known()
+    for number in range(5):
+        name = TopicName("shop", f"t{number}")
+        for _ in range(2):
+            create(lake, name)
+            lake.clock.advance(LOOK_MS)
+            assert served.topic(f"shop.t{number}") is not None
+            lake.store.drop_topic(name)
+    lake.clock.advance(LOOK_MS)
+    assert "shop.t4" not in served.names()
+    assert known() == before
+
+
 def test_topics_that_come_to_one_name_are_not_served(served: ServedTopics, lake: Warehouse) -> None:
     topic = served.topic("shop.orders")
     create(lake, TopicName("default", "shop.orders"))

@@ -172,7 +172,11 @@ class ServedTopics:
         listing = before.listing if tokens.keys() == before.tokens.keys() else listed(tokens)
         with self._lock:
             for name in self._known.keys() - tokens.keys():
-                del self._known[name]
+                self._forget_ids(self._known.pop(name))
+            for name in self._loading.keys() - tokens.keys():
+                if not self._loading[name].locked():
+                    del self._loading[name]
+        self._shared.keep(tokens.keys())
         now_ms = self._monotonic_ms()
         return _Look(number, now_ms, now_ms - begun_ms, tokens, listing)
 
@@ -234,12 +238,17 @@ class ServedTopics:
             topic = as_lithify_error(error, name)
         known = _Known(token, look.number, topic)
         with self._lock:
+            before = self._known.get(name)
+            if before is not None and not isinstance(topic, LithifyError):  # else who asks by id gets the error
+                self._forget_ids(before)
             self._known[name] = known
-            for one in (topic, topic.compacted()) if isinstance(topic, ServedTopic) else ():
-                if one is not None:
-                    self._names_by_id[one.topic_id] = one.kafka_name
+            self._names_by_id |= {one.topic_id: one.kafka_name for one in _forms(known)}
         self._waiting.tell(name)
         return known
+
+    def _forget_ids(self, known: _Known) -> None:
+        for one in _forms(known):
+            self._names_by_id.pop(one.topic_id, None)
 
     def _served(self, state: TopicState) -> ServedTopic:
         before = self._known.get(state.name)
@@ -261,3 +270,12 @@ class ServedTopics:
         with loading:
             known = self._load(state.name, _Look(self._look.number))
         return not isinstance(known.topic, ServedTopic) or known.topic.state != state
+
+
+def _forms(known: _Known) -> tuple[ServedTopic, ...]:
+    """The topic as it is, and as compacted, where clients may ask for that."""
+    topic = known.topic
+    if not isinstance(topic, ServedTopic):
+        return ()
+    compacted = topic.compacted()
+    return (topic,) if compacted is None else (topic, compacted)
