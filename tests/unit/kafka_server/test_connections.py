@@ -208,6 +208,21 @@ def test_answers_that_are_not_taken_are_bounded_together(monkeypatch):
         wait_until(lambda: one.connections[0].unsent_bytes == 0, "what is taken is still counted", 10)
 
 
+def test_answers_that_one_token_does_not_take_close_none_of_another(monkeypatch):
+    monkeypatch.setattr(connection, "UNSENT_BYTES", 150 * 2**20)
+    with ExitStack() as opened:
+        one = opened.enter_context(listening(words := Words(Known(token_id="one"))))
+        slow = opened.enter_context(one.client())
+        slow.sock.sendall(framed(b"much"))
+        wait_until(lambda: one.connections and one.connections[0].unsent_bytes > 2**20, "it is not answered", 10)
+        words.session = Known(token_id="other")
+        for _ in range(3):
+            opened.enter_context(one.client()).sock.sendall(framed(b"much"))
+        wait_until(lambda: len(one.connections[0].all) == 2, "none of the others is closed", 10)
+        assert [reason.split(",")[1] for reason in one.closed] == [" and its was the oldest"] * 2
+        assert len(slow.frame()) == 2**26
+
+
 def test_an_answer_in_one_piece_counts_until_it_is_taken(listener):
     with listener.client() as client:
         client.sock.sendall(framed(b"whole"))

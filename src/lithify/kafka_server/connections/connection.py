@@ -10,7 +10,7 @@ a frame that has begun and is not there within 30 s, no login within 30 s     cl
 no request for 10 min                                                         closed
 an answer that is not taken within 60 s and a second for each 64 KiB          closed
 bytes that no client acknowledges for 60 s                                    closed by the kernel
-answers of more than 512 MiB, all together, that are not taken                the oldest is closed
+answers of more than 512 MiB, all together, that are not taken                the oldest of the token with most closed
 requests of more than 32 MiB, all together, half there or not answered yet    the largest of the token with most closed
 more connections than may be                                                  those that are idle, for others
 """
@@ -62,23 +62,28 @@ class Connections:
     def close_slow(self) -> None:
         """Closes those whose answers are not taken for longest, if all of them together are too much."""
         while self.unsent_bytes > UNSENT_BYTES:
-            sending = [one for one in self.all if isinstance(one, Connection) and one.sends]
-            min(sending, key=lambda one: one.strange_since_s).give_up()
+            oldest = min(self._of_most(lambda one: one.unsent_bytes), key=lambda one: one.strange_since_s)
+            self.closed(oldest.host, f"answers of {self.unsent_bytes} bytes are not taken, and its was the oldest")
+            oldest.give_up()
 
     def close_large(self) -> None:
-        """Closes those whose requests are largest, if all of them together are too much.
-
-        They are of the token that has most: else many connections with little each would close every client that asks
-        for more. All that have not logged in count as one.
-        """
+        """Closes those whose requests are largest, if all of them together are too much."""
         while self.held_bytes > HELD_BYTES:
-            every, held = [one for one in self.all if isinstance(one, Connection)], Counter[str | None]()
-            for one in every:
-                held[one.token] += one.held_bytes
-            ((most, _),) = held.most_common(1)
-            largest = max((one for one in every if one.token == most), key=lambda one: one.held_bytes)
+            largest = max(self._of_most(lambda one: one.held_bytes), key=lambda one: one.held_bytes)
             self.closed(largest.host, f"requests of {self.held_bytes} bytes are under way, and its was the largest")
             largest.give_up()
+
+    def _of_most(self, size: Callable[[Connection], int]) -> list[Connection]:
+        """Those that have something, of the token that has most of it; all that have not logged in count as one.
+
+        Else who has many connections would close those of others.
+        """
+        some = [one for one in self.all if isinstance(one, Connection) and size(one)]
+        sizes = Counter[str | None]()
+        for one in some:
+            sizes[one.token] += size(one)
+        ((most, _),) = sizes.most_common(1)
+        return [one for one in some if one.token == most]
 
 
 class Connection(asyncio.Protocol):
@@ -170,9 +175,9 @@ class Connection(asyncio.Protocol):
         return self._session.token_id
 
     @property
-    def sends(self) -> bool:
-        """Whether a part of an answer is still here."""
-        return bool(self._unsent or self._late_bytes)
+    def unsent_bytes(self) -> int:
+        """Of an answer, as far as it is still here."""
+        return sum(map(len, self._unsent)) + self._late_bytes
 
     def give_up(self) -> None:
         """Closes it at once, and counts it no more."""
@@ -181,7 +186,7 @@ class Connection(asyncio.Protocol):
         self._transport.abort()
 
     def _drop(self) -> None:
-        self._of.unsent_bytes -= sum(map(len, self._unsent)) + self._late_bytes
+        self._of.unsent_bytes -= self.unsent_bytes
         self._of.held_bytes -= self.held_bytes
         self._late_bytes = self._asked_bytes = 0
         self._unsent.clear()
