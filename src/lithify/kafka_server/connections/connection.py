@@ -76,7 +76,7 @@ class Connections:
     def _of_most(self, size: Callable[[Connection], int]) -> list[Connection]:
         """Those that have something, of the token that has most of it; all that have not logged in count as one.
 
-        Else who has many connections would close those of others.
+        Else who has many connections would close connections of others.
         """
         some = [one for one in self.all if isinstance(one, Connection) and size(one)]
         sizes = Counter[str | None]()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from lithify.kafka_server.groups.classic.group import CONSUMERS
+from lithify.kafka_server.groups.classic.group import CONSUMERS, Joined
 from lithify.kafka_server.groups.classic.joining import MOST_MEMBERS, Join
 from lithify.kafka_server.groups.classic.sessions import Sync
 from lithify.kafka_server.groups.codes import Code
@@ -64,15 +64,18 @@ async def join_group(context: Context, request: dict[str, Any]) -> dict[str, Any
     joined = await context.coordinator.join(request["group_id"], join)
     if joined.error is Code.NONE:  # while it waited others may have come who read more: a leader is told what
         error = await refused_in(context, request["group_id"])
-        if error is not Code.NONE:
-            await context.coordinator.leave(request["group_id"], [(joined.member_id, join.instance_id)])
-            return {"error_code": error, "member_id": joined.member_id}
-    no_protocol = None if context.version >= 7 else ""
+    if error is not Code.NONE:
+        await context.coordinator.leave(request["group_id"], [(joined.member_id, join.instance_id)])
+        return {"error_code": error, "member_id": joined.member_id}
+    return _joined(joined, none=None if context.version >= 7 else "")
+
+
+def _joined(joined: Joined, *, none: str | None) -> dict[str, Any]:
     return {
         "error_code": joined.error,
         "generation_id": joined.generation,
         "protocol_type": joined.protocol_type,
-        "protocol_name": no_protocol if joined.protocol is None else joined.protocol,
+        "protocol_name": none if joined.protocol is None else joined.protocol,
         "leader": joined.leader,
         "skip_assignment": joined.skip_assignment,
         "member_id": joined.member_id,
