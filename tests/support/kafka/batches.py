@@ -64,7 +64,7 @@ def varint(number: int) -> bytes:
     return bytes([*data, left])
 
 
-def batch(offset: int, *values: bytes, producer: int = -1, epoch: int = 0, transactional: bool = False) -> bytes:
+def batch(offset: int, *values: bytes | None, producer: int = -1, epoch: int = 0, transactional: bool = False) -> bytes:
     """One batch, from an offset on."""
     data = _written(offset, [(b"k", value) for value in values])
     return changed(data, attributes_of(0, is_transactional=transactional), producer_id=producer, leader_epoch=epoch)
@@ -80,7 +80,7 @@ def control_batch(offset: int, producer: int, key: bytes) -> bytes:
     return changed(_written(offset, [(key, struct.pack(">hi", 0, 5))]), attributes, producer_id=producer)
 
 
-def _written(offset: int, records: Sequence[tuple[bytes, bytes]]) -> bytes:
+def _written(offset: int, records: Sequence[tuple[bytes, bytes | None]]) -> bytes:
     rows = [(offset + n, 1, 0, key, value, None) for n, (key, value) in enumerate(records)]
     (data,) = encoded(table_of(rows))
     return data

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from lithify.errors import InvalidInputError, RefusedError
-from lithify.kafka_log.batches.decoding import header_of
+from lithify.kafka_log.batches.decoding import header_of, records_of
 from lithify.kafka_log.batches.frames import frames_of
 from lithify.kafka_log.cleaning import log_round
 from lithify.kafka_log.cleaning.batch_cleaner import BatchCleaner, CleanRules
@@ -253,3 +253,13 @@ def test_the_last_batch_of_a_round_stays_without_its_records() -> None:
         if found is not None:
             (empty,) = frames_of(io.BytesIO(found.data))
             assert (header_of(empty).base_offset, header_of(empty).last_offset, header_of(empty).records) == (7, 8, 0)
+
+
+def test_a_tombstone_that_stays_for_ever() -> None:
+    """As Kafka takes such a time, though with it its own cleaner counts to one that has passed."""
+    (frame,) = frames_of(io.BytesIO(batch(7, b"a", None)))
+    rules = CleanRules(2**41, 2**63 - 1, 100, {}, ())
+    found = BatchCleaner(rules, {}).cleaned(frame, header_of(frame), lambda _record: True)
+    assert found is not None and found.header.delete_horizon_ms == 2**63 - 1
+    (left,) = frames_of(io.BytesIO(found.data))
+    assert [(r.offset, r.timestamp, r.value) for r in records_of(left)] == [(7, 1, b"a"), (8, 1, None)]

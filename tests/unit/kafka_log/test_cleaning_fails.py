@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from lithify.api.kafka_files.cleaning import clean_log_directory
-from lithify.errors import RefusedError
+from lithify.errors import InsufficientSpaceError, RefusedError
 from lithify.kafka_log.cleaning import group_cleaner
 from lithify.kafka_log.cleaning.directory_cleaner import DirectoryCleaner
 from lithify.kafka_log.cleaning.log_round import CleanRequest
@@ -183,3 +183,28 @@ def test_a_cluster_of_spark_is_refused(folder: Path) -> None:
     """It has other files, or starts a task twice at the same time."""
     with pytest.raises(RefusedError, match="would run on a cluster"):
         clean_log_directory(folder.parent, ["t"], spark_conf={"spark.master": "spark://127.0.0.1:7077"})
+
+
+@pytest.mark.parametrize("number", [errno.EIO, errno.EROFS])
+def test_a_disk_that_fails_while_files_are_taken_back(folder: Path, number: int) -> None:
+    """What failed first is told, and a start on what it has left."""
+
+    class Failing(FolderFiles):
+        def delete(self, name: str) -> None:
+            raise OSError(number, os.strerror(number), str(self.path / name))
+
+    class Full(TasksHere):
+        def run(self, function: Callable[[Any], Any], tasks: Sequence[Any], *, once: bool = False) -> list[Any]:
+            found = super().run(function, tasks, once=once)
+            if once:
+                raise InsufficientSpaceError("full")
+            return found
+
+    before = latest_in(folder)
+    log = clean(folder, Full, Failing)
+    assert log.error_code == "InsufficientSpace" and "full" in str(log.error)
+    log = clean(folder, files=Failing)
+    assert log.error_code == "InvalidInput" and f"{os.strerror(number)} (this user has to be able" in str(log.error)
+    assert latest_in(folder) == before
+    assert clean(folder).changed
+    assert latest_in(folder) == before

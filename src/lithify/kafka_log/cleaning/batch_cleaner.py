@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from lithify.kafka_log.batches.codecs import compressed, decompressed
 from lithify.kafka_log.batches.decoding import EndKind, KafkaRecord, records_of, transaction_end_of
@@ -22,6 +22,9 @@ from lithify.kafka_log.batches.header import DELETE_HORIZON, HEADER_BYTES, NONE,
 from lithify.kafka_log.batches.plain import copied_records, in_64_bits
 from lithify.kafka_log.cleaning.producers import LastBatches
 from lithify.kafka_log.transactions import Aborted, AbortedRecords
+
+LAST_MS: Final = 2**63 - 1
+"""The last time that a batch can state: of tombstones that stay for ever."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +104,7 @@ class BatchCleaner:
         if len(left) == header.records and not sets_horizon:
             return CleanedBatch(header, frame.data)
         if sets_horizon:
-            horizon_ms = self._rules.now_ms + self._rules.delete_retention_ms
+            horizon_ms = min(self._rules.now_ms + self._rules.delete_retention_ms, LAST_MS)
         new = replace(
             header,
             attributes=header.attributes | (DELETE_HORIZON if sets_horizon else 0),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol, TypeVar
@@ -98,7 +99,7 @@ class LogRound:
                     f"{files.path}: a cleaner was ended in it before it was done",
                     hint="run it without a dry run, which first completes that as a broker does that starts",
                 )
-            with reading(files.path):
+            with reading(files.path), writing(files.path):
                 recover(files)
         log, facts = self._scanned(was_shut_down=was_shut_down)
         plan = clean_plan(log, facts, self._settings, self._now_ms)
@@ -209,7 +210,8 @@ class LogRound:
             return self._tasks.run(copied_group, groups, once=not self._request.dry_run)
         except Exception:
             if not self._request.dry_run:
-                recover(self._files)
+                with suppress(OSError):  # of the same disk; the next run completes it
+                    recover(self._files)
             raise
 
     def _add(self, group: CleanedGroup) -> None:
