@@ -15,12 +15,14 @@ import pytest
 
 from lithify.api.kafka_files.cleaning import clean_log_directory
 from lithify.errors import InsufficientSpaceError, RefusedError
-from lithify.kafka_log.cleaning import group_cleaner
+from lithify.kafka_log.cleaning import group_cleaner, log_round
 from lithify.kafka_log.cleaning.directory_cleaner import DirectoryCleaner
 from lithify.kafka_log.cleaning.log_round import CleanRequest
 from lithify.kafka_log.cleaning.producers import LastBatch, active_producers
+from lithify.kafka_log.cleaning.segment_facts import facts_of
 from lithify.kafka_log.cleaning.swapping import FolderFiles
 from lithify.kafka_log.directories.checkpoints import offsets_in
+from lithify.kafka_log.segment_scan import ANY_OFFSETS
 from lithify.reports.rounds.cleaned_logs import CleanedLog
 from support.kafka.batches import batch
 from support.kafka.log_files import TasksHere, batches_in, latest_in, write_stage
@@ -208,3 +210,16 @@ def test_a_disk_that_fails_while_files_are_taken_back(folder: Path, number: int)
     assert latest_in(folder) == before
     assert clean(folder).changed
     assert latest_in(folder) == before
+
+
+def test_segments_that_have_too_many_facts_together(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As all of them are in the memory of the driver."""
+    before = files_in(folder)
+    facts = [facts_of(path, ANY_OFFSETS, cuts=False).scan.facts for path in folder.glob("*.log")]
+    monkeypatch.setattr(log_round, "MOST_FACTS", sum(facts) - 1)
+    assert max(facts) < sum(facts) - 1
+    log = clean(folder)
+    assert log.error_code == "Refused" and "import a copy without the oldest" in str(log.error)
+    assert files_in(folder) == before
+    monkeypatch.setattr(log_round, "MOST_FACTS", sum(facts))
+    assert clean(folder).changed

@@ -24,10 +24,11 @@ from lithify.kafka_log.cleaning.segment_facts import facts_of
 from lithify.kafka_log.cleaning.segment_keys import MOST_SEGMENTS, KeysOfFile, SegmentKeys
 from lithify.kafka_log.cleaning.swapping import Files, has_leftovers, recover, swap_in
 from lithify.kafka_log.directories.checkpoints import REPLICATED as REPLICATED_TO
-from lithify.kafka_log.directories.described import NEEDS_WHOLE, reading
+from lithify.kafka_log.directories.described import NEEDS_WHOLE, reading, too_many_facts
 from lithify.kafka_log.directories.folders import LogFolder
 from lithify.kafka_log.directories.segment_names import offsets_of, segment_names
 from lithify.kafka_log.scanned_log import ScannedLog, ScannedSegment, is_checked, scanned_log
+from lithify.kafka_log.segment_scan import MOST_FACTS
 from lithify.ports.engine import Progress
 from lithify.reports.rounds.cleaned_logs import CleanedLog
 
@@ -138,6 +139,8 @@ class LogRound:
         files = [SegmentToRead(folder.path / name, offsets, cut) for name, offsets, cut in told]
         facts = self._tasks.run(facts_of_file, files)
         _check_same(facts)
+        if sum(fact.scan.facts for fact in facts) > MOST_FACTS:
+            raise too_many_facts(f"{folder.path} has")
         scanned = [
             ScannedSegment(file.path, fact.base_offset, fact.scan, file.cuts)
             for file, fact in zip(files, facts, strict=True)

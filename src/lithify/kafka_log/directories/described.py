@@ -68,7 +68,8 @@ def too_many_facts(what: str) -> RefusedError:
     return RefusedError(
         f"{what} more than {MOST_FACTS} changes of the leader epoch, producers with transactions, and aborted "
         "transactions, which would all be in memory",
-        hint="leave the oldest segments out, or copy the topic from its cluster with `lithify kafka ingest`",
+        hint="copy the topic from its cluster with `lithify kafka ingest`, or import a copy without the oldest "
+        "segments",
     )
 
 
