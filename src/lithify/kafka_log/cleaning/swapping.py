@@ -84,9 +84,7 @@ def swap_in(files: Files, base_offset: int, suffixes: Sequence[str], replaced: I
         for suffix in gone if base == base_offset else (*gone, SNAPSHOT):
             files.delete(named(base, suffix))
     files.sync()
-    for suffix in suffixes:
-        files.rename(named(base_offset, suffix, SWAP), named(base_offset, suffix))
-    files.sync()
+    _take_over(files, [named(base_offset, suffix, SWAP) for suffix in suffixes])
 
 
 def has_leftovers(names: Iterable[str]) -> bool:
@@ -115,9 +113,19 @@ def recover(files: Files) -> None:
         if not one.state and start <= one.offset < max(ends, default=0):
             files.delete(one.name)
     files.sync()
-    for one in swaps:
-        files.rename(one.name, one.name.removesuffix(SWAP))
-    files.sync()
+    _take_over(files, [one.name for one in swaps])
+
+
+def _take_over(files: Files, swaps: Sequence[str]) -> None:
+    """Segments first: as long as one is a swap, an index that is none is taken for that of what it replaces.
+
+    After a loss of power any part of what was renamed since a `sync` may be on the disk.
+    """
+    for is_segment in (True, False):
+        for name in swaps:
+            if name.endswith(LOG + SWAP) is is_segment:
+                files.rename(name, name.removesuffix(SWAP))
+        files.sync()
 
 
 class _Known(NamedTuple):
