@@ -61,10 +61,11 @@ class Committed:
                     yield placed
                     continue
                 for frame in piece.frames(start, end):
+                    if frame.position in self.passed_over:  # its offset may be what is wrong
+                        continue
                     if frame.magic >= MAGIC and frame.offset >= self.end:
                         return
-                    if frame.position not in self.passed_over:
-                        yield Placed.of(self._in_range(self._records(frame)))
+                    yield Placed.of(self._in_range(self._records(frame)))
 
     def _runs(self, piece: Piece) -> Iterator[tuple[PlainBatches | None, int, int]]:
         """Its frames by their numbers, from and to; with the batches those that can be read at once."""

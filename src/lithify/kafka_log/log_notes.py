@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 
 from lithify.kafka_log.scanned_log import ScannedLog
 from lithify.model.settings.units import format_bytes, plural
@@ -17,10 +18,10 @@ def scanning_text(topic: str, sizes: Sequence[int]) -> str:
 
 def notes_of(topic: str, logs: Mapping[int, ScannedLog]) -> Iterator[tuple[str, str]]:
     """Of the logs of a topic, by kinds of notes."""
-    if absent := sorted({*range(max(logs, default=0))} - {*logs}):
-        more = f" and {len(absent) - NAMED_AT_MOST} more" if len(absent) > NAMED_AT_MOST else ""
-        named = ", ".join(map(str, absent[:NAMED_AT_MOST]))
-        what = f"the directories have no log of {plural(len(absent), 'partition')}: {named}{more}"
+    if absent := max(logs, default=-1) + 1 - len(logs):  # a folder may have any number in its name
+        more = f" and {absent - NAMED_AT_MOST} more" if absent > NAMED_AT_MOST else ""
+        named = ", ".join(map(str, islice((p for p in range(max(logs)) if p not in logs), NAMED_AT_MOST)))
+        what = f"the directories have no log of {plural(absent, 'partition')}: {named}{more}"
         yield "missing_partitions", f"{topic}: {what}"
     for partition, log in logs.items():
         yield from ((kind, f"{topic}-{partition}: {text}") for kind, text in log_notes(log))
@@ -54,10 +55,20 @@ def log_notes(log: ScannedLog) -> Iterator[tuple[str, str]]:
     if log.stable_end < log.end_offset:
         what = f"a transaction without an end begins at {log.stable_end}"
         yield "open_transaction", f"{what}: the copy ends there, and the log at {log.end_offset}"
-    noted_end = log.folder.replicated_to
-    if noted_end is not None and noted_end < log.written_end:
+    if log.replicated is not None and log.replicated[0] < log.written_end:
         text = (
-            f"its high watermark was noted at {noted_end}, and it ends at {log.written_end}: the last records may not "
-            "have been on all replicas"
+            f"its high watermark was noted at {log.replicated[0]}, and it ends at {log.written_end}: the last records "
+            "may not have been on all replicas"
         )
         yield "not_replicated", text
+
+
+def deletes_text(copy: str, log: ScannedLog, copied_to: int) -> str | None:
+    """That deletes may be missing in what follows `copied_to`; None if no cleaner was there."""
+    if copied_to >= min(log.folder.first_dirty or 0, log.stable_end):
+        return None
+    return (
+        f"{copy}: a cleaner has been in {log.folder.path} up to offset {log.folder.first_dirty}, and the copy ends at "
+        f"{copied_to}. If the copy is of other files than these, deletes behind its end may be missing; an import "
+        "into another topic, with --into, has all"
+    )

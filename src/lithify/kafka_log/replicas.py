@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 
 from lithify.errors import RefusedError
 from lithify.kafka_log.scanned_log import ScannedLog
@@ -40,16 +41,26 @@ def best_of(replicas: Sequence[ScannedLog]) -> ScannedLog:
     if others and (best.own_epochs.doubt is not None or (is_shorter and not best.own_epochs.is_noted)):
         why = best.own_epochs.doubt or "no checkpoint of epochs has that"
         raise ReplicaError(f"{_told(best)} would count, but {why}; there is {', and '.join(map(_told, others))}")
-    return best
+    # One that has lost its end may know best what all had: its broker noted that before.
+    alike = [log for log in replicas if best.leader_epoch in (log.leader_epoch, log.reached_epoch)]
+    replicated = max((log.replicated for log in alike if log.replicated is not None), default=None)
+    return best if replicated == best.replicated else replace(best, replicated=replicated)
 
 
 def left_behind(best: ScannedLog, replicas: Sequence[ScannedLog]) -> Sequence[str]:
     """For people, what is left out though replicas have it, as the cluster leaves it out."""
+    found = ((log, _end_of_same(best, log)) for log in replicas)
     return [
-        f"{_told(best)} counts; left out is what follows its end in {_told(log)}"
-        for log in replicas
-        if log.written_end > best.written_end
+        f"{_told(best)} counts; left out is what there is from offset {end} on in {_told(log)}"
+        for log, end in found
+        if log.written_end > end
     ]
+
+
+def _end_of_same(best: ScannedLog, log: ScannedLog) -> int:
+    """Up to where `best` has the records of `log`: a leader begins where it has none of an earlier one's."""
+    end = None if log.leader_epoch is None else best.end_of_epoch(log.leader_epoch)
+    return best.written_end if end is None else min(end, best.written_end)
 
 
 def _told(log: ScannedLog) -> str:

@@ -81,6 +81,8 @@ class ScannedLog:
     damage: tuple[Damage, ...]
     cut: Damage | None
     """Where a broker would cut it off, if it would."""
+    replicated: tuple[int, Path] | None
+    """The high watermark that was noted, and the directory in which it is."""
 
     @property
     def lacks_from(self) -> int | None:
@@ -118,9 +120,13 @@ class ScannedLog:
     @property
     def gaps(self) -> list[tuple[int, int]]:
         """Offsets [start, end) between two files. Before the first dirty offset a cleaner has brought them."""
+        return [(start, end) for start, end in self._all_gaps if end > (self.folder.first_dirty or 0)]
+
+    @property
+    def _all_gaps(self) -> list[tuple[int, int]]:
         pairs = pairwise(self.segments)
         found = [(segment.end_offset, after.base_offset) for segment, after in pairs if not segment.is_damaged]
-        return [(start, end) for start, end in found if start < end and end > (self.folder.first_dirty or 0)]
+        return [(start, end) for start, end in found if start < end]
 
     @property
     def epochs(self) -> tuple[EpochStart, ...]:
@@ -131,6 +137,11 @@ class ScannedLog:
     def leader_epoch(self) -> int | None:
         """The latest one; None for a log of a broker that did not note any."""
         return self.epochs[-1].epoch if self.epochs else None
+
+    @property
+    def reached_epoch(self) -> int | None:
+        """The latest one that it has had, also of records that were torn off."""
+        return max((start.epoch for start in (*self.epochs, *self.folder.epochs)), default=None)
 
     def end_of_epoch(self, epoch: int) -> int | None:
         """The offset at which the log had its first record of a later epoch, or its end.
@@ -145,10 +156,11 @@ class ScannedLog:
     def rank(self) -> tuple[int, int, int, int]:
         """Of replicas of one partition the one with the largest is the one that a cluster would go on with.
 
-        Of those that it could go on with it has the least damage, and then lacks the fewest offsets.
+        Of those that it could go on with it has the least damage, and then lacks the fewest offsets: a cleaner may
+        have taken them, or somebody a file.
         """
         epoch = -1 if self.leader_epoch is None else self.leader_epoch
-        lacks = self.start_offset + sum(end - start for start, end in self.gaps)
+        lacks = self.start_offset + sum(end - start for start, end in self._all_gaps)
         return (epoch, self.written_end, -len(self.damage), -lacks)
 
 
@@ -173,7 +185,8 @@ def scanned_log(folder: LogFolder, segments: Sequence[ScannedSegment]) -> Scanne
     end = kept[-1].end_offset if kept else start
     transactions = transactions_of(segment.scan.transactions for segment in kept)
     epochs = log_epochs(folder.epochs, [run for segment in kept for run in segment.scan.epochs], end)
-    return ScannedLog(folder, kept, start, end, epochs, transactions, tuple(damage), cut)
+    replicated = None if folder.replicated_to is None else (folder.replicated_to, folder.path.parent)
+    return ScannedLog(folder, kept, start, end, epochs, transactions, tuple(damage), cut, replicated)
 
 
 def _until_cut(segments: Sequence[ScannedSegment]) -> tuple[tuple[ScannedSegment, ...], Damage | None]:

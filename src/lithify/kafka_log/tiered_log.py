@@ -13,7 +13,7 @@ batch was not uploaded to its end, and what it has is somewhere else.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from lithify.kafka_log.batches.header import NONE
@@ -52,7 +52,8 @@ class TieredLog:
         """As one log, once none is overlapping."""
         if self.broker is None:
             return scanned_log(self.folder, self.segments)
-        return scanned_log(self.broker.folder, (*self.segments, *self.broker.segments))
+        log = scanned_log(self.broker.folder, (*self.segments, *self.broker.segments))
+        return replace(log, replicated=self.broker.replicated)
 
 
 def tiered_log(folder: LogFolder, segments: Iterable[ScannedSegment], broker: ScannedLog | None) -> TieredLog:

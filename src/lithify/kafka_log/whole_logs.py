@@ -45,10 +45,11 @@ def _check_all_named(topic: str, logs: Mapping[int, ScannedLog], named: str) -> 
 
 def _lost_ends(log: ScannedLog) -> Iterator[str]:
     """What only checkpoints show. A broker says nothing of it, and goes on without the records."""
-    noted, end = log.folder.replicated_to, log.written_end
+    end = log.written_end
     if end < log.start_offset:
         why = f"log-start-offset-checkpoint has {log.start_offset}, but its last record is before {end}"
         yield f"{why}: a broker that starts would delete all of them"
-    elif noted is not None and end < noted:
-        why = f"replication-offset-checkpoint has {noted}, but its files end at {end}"
+    elif log.replicated is not None and end < log.replicated[0]:
+        noted, directory = log.replicated
+        why = f"replication-offset-checkpoint in {directory} has {noted}, but its files end at {end}"
         yield f"{why}: records that were on all replicas are lost"

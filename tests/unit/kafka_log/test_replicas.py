@@ -18,6 +18,7 @@ from lithify.kafka_log.replicas import ReplicaError, best_of, left_behind, telli
 from lithify.kafka_log.scanned_log import ScannedLog, ScannedSegment, scanned_log
 from lithify.kafka_log.segment_scan import scanned
 from lithify.kafka_log.tiered_log import tiered_log
+from lithify.kafka_log.whole_logs import lacking
 from support.kafka.batches import batch
 
 FOLDER = LogFolder(Path("/logs/orders-0"), "orders", 0)
@@ -98,9 +99,44 @@ def test_what_the_cluster_leaves_out_is_told() -> None:
     true, died = a_replica(*TRUE), a_replica("died", [0, 0, 0, 0], [(0, 0)])
     assert best_of([died, true]) is true
     (told,) = left_behind(true, [died, true])
-    assert told.startswith("true of leader epoch 1, which ends at 3 counts; left out is what follows its end in died")
+    assert told.startswith(
+        "true of leader epoch 1, which ends at 3 counts; left out is what there is from offset 2 on in died"
+    )
     behind = a_replica("behind", [0, 0], [(0, 0)])
     assert best_of([behind, true]) is true and not left_behind(true, [behind, true])
+
+
+def test_what_an_earlier_leader_had_at_the_same_offsets_is_told() -> None:
+    true, died = a_replica("true", [0, 0, 1, 1, 1], [(0, 0), (1, 2)]), a_replica("died", [0, 0, 0], [(0, 0)])
+    (told,) = left_behind(true, [died, true])
+    assert told.endswith("left out is what there is from offset 2 on in died of leader epoch 0, which ends at 3")
+
+
+@pytest.mark.parametrize("noted", [[(0, 0)], [(0, 0), (1, 3)]])
+def test_a_replica_that_lost_its_end_still_tells_what_all_had(noted: Starts) -> None:
+    """Of epoch 1, in whose place it may have nothing any more."""
+    behind = a_replica("a/behind", [0, 0, 0, noted[-1][0]], noted)
+    torn = scanned_log(
+        replace(FOLDER, path=Path("b/torn"), epochs=tuple(EpochStart(*each) for each in noted), replicated_to=6),
+        [a_segment("torn", [0, 0])],
+    )
+    best = best_of([torn, behind])
+    assert (best.written_end, best.replicated) == (4, (6, Path("b")))
+    (told,) = lacking("orders", {0: best}, {0: 0}, skips=True)
+    assert told.startswith("orders-0: replication-offset-checkpoint in b has 6, but its files end at 4")
+
+
+def test_the_mark_of_an_earlier_leader_does_not_count() -> None:
+    """Its cluster has lost that, and went on."""
+    died = replace(a_replica("died", [0, 0, 0, 0], [(0, 0)]), replicated=(4, Path("died")))
+    assert best_of([died, a_replica(*TRUE)]).replicated is None
+
+
+def test_the_replica_goes_on_that_lacks_no_file_though_a_cleaner_may_have_emptied_it() -> None:
+    parts = [a_segment(str(first), [0, 0], first) for first in (0, 2, 4)]
+    cleaned = replace(FOLDER, first_dirty=4)
+    lacks, whole = scanned_log(cleaned, parts[::2]), scanned_log(cleaned, parts)
+    assert best_of([lacks, whole]) is whole and best_of([whole, lacks]) is whole
 
 
 def test_a_damaged_epoch_within_a_log_chooses_nothing() -> None:

@@ -12,7 +12,7 @@ from lithify.errors import DamagedError
 from lithify.kafka_log.batches.decoding import EndKind
 from lithify.kafka_log.directories.checkpoints import EpochStart
 from lithify.kafka_log.directories.folders import LogFolder
-from lithify.kafka_log.log_notes import left_out, log_notes
+from lithify.kafka_log.log_notes import deletes_text, left_out, log_notes, notes_of
 from lithify.kafka_log.scanned_log import ScannedLog, ScannedSegment, is_checked, scanned_log
 from lithify.kafka_log.segment_scan import scanned
 from lithify.kafka_log.whole_logs import lacking
@@ -201,7 +201,7 @@ def refused(log: ScannedLog, *, skips: bool = False) -> str:
 def test_a_log_that_ends_before_what_was_on_all_replicas() -> None:
     """Nothing else shows it: a file is missing at the end, or a broker would cut what it lost to a crash."""
     log = a_log([(0, batch(0, b"a") + batch(1, b"b")[:9])], replicated_to=2, was_shut_down=False, recovery_point=0)
-    lost = "orders-0: replication-offset-checkpoint has 2, but its files end at 1: records that were on all replicas"
+    lost = "orders-0: replication-offset-checkpoint in /logs has 2, but its files end at 1: records that were on all replicas"
     assert refused(log).startswith(lost) and refused(log, skips=True).startswith(lost)
     assert not refused(a_log(WHOLE, replicated_to=7))
 
@@ -210,6 +210,23 @@ def test_notes_of_a_log_that_is_cut_and_was_not_replicated() -> None:
     log = a_log([(0, batch(0, b"a") + batch(1, b"b") + b"torn")], replicated_to=1)
     assert [note.split(":")[0] for note in notes(log)] == ["cut", "not_replicated"]
     assert "noted at 1, and it ends at 2" in notes(log)[1]
+
+
+def test_partitions_that_are_lacking_are_named_whatever_number_a_folder_has() -> None:
+    """All numbers up to that one are not made."""
+    ((kind, text),) = notes_of("orders", {number: a_log([]) for number in (1, 2_000_000_000)})
+    assert kind == "missing_partitions"
+    assert text.endswith("no log of 1,999,999,999 partitions: 0, 2, 3, 4, 5, 6, 7, 8, 9, 10 and 1999999989 more")
+    assert not [*notes_of("orders", {0: a_log([]), 1: a_log([])})] and not [*notes_of("orders", {})]
+
+
+def test_a_copy_that_ends_where_a_cleaner_was_may_lack_deletes() -> None:
+    log = a_log(WHOLE, first_dirty=5)
+    assert (deletes_text("copy-0", log, 4) or "").startswith(
+        "copy-0: a cleaner has been in /logs/orders-0 up to offset 5, and the copy ends at 4. If"
+    )
+    assert [deletes_text("copy-0", log, end) for end in (5, 6, 7)] == [None] * 3
+    assert deletes_text("copy-0", a_log(WHOLE), 4) is None
 
 
 def test_the_end_of_a_transaction_may_be_among_what_is_left_out() -> None:

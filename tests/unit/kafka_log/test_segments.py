@@ -80,6 +80,17 @@ def test_a_damaged_batch_is_named_and_can_be_passed_over() -> None:
     assert part.column("offset").to_pylist() == [0, 2]
 
 
+def test_what_follows_a_batch_whose_offset_is_damaged_is_read() -> None:
+    """It may seem to begin behind all that is to be read."""
+    first, second, third = (bytearray(batch(n, b"%d" % n)) for n in range(3))
+    second[0] ^= 0x40
+    data = bytes(first + second + third)
+    scan = scanned(io.BytesIO(data), offsets=range(1000))
+    assert [error.position for error in scan.damaged] == [len(first)] and scan.end_offset == 3
+    (part,) = Committed(0, 3, passed_over={len(first)}).columns(io.BytesIO(data), scan.whole)
+    assert part.column("offset").to_pylist() == [0, 2]
+
+
 def test_a_torn_end_is_told_and_all_before_it_read() -> None:
     data = batch(0, b"a") + batch(1, b"b")[:-1]
     scan = scanned(io.BytesIO(data))

@@ -17,17 +17,19 @@ from lithify.errors import InvalidInputError, RefusedError, SourceWentBackError,
 from lithify.kafka_log.directories.described import described, directory_at, reading
 from lithify.kafka_log.directories.folders import LogFolder, is_in_use
 from lithify.kafka_log.directories.segment_names import in_place, offsets_of, segment_names
-from lithify.kafka_log.log_notes import NAMED_AT_MOST, notes_of, scanning_text
+from lithify.kafka_log.log_notes import NAMED_AT_MOST, deletes_text, notes_of, scanning_text
 from lithify.kafka_log.replicas import best_of, left_behind, telling_replicas
 from lithify.kafka_log.scanned_log import ScannedLog, ScannedSegment, is_checked, scanned_log
 from lithify.kafka_log.whole_logs import lacking
 from lithify.model.names import LogId
 from lithify.model.sources.source import IngestRequest, SourceLog, SourcePosition, SourceTopic, signs_of
+from lithify.model.topic.log import LogState
 from lithify.model.topic.state import TopicState
 from lithify.ports.source import OnBatch, SourceStream, StopAsked
 from lithify.reports.ingest import IngestedLog, IngestListener, IngestNote
 from lithify.rules.lifecycle.copies.copy_continuation import (
     CopyContinuation,
+    CopyContinues,
     SourceWasCut,
     SourceWentBack,
     epochs_to_ask,
@@ -143,7 +145,22 @@ class LogDirectories:
                     hint="they are older than the copy, or of another topic of that name: give the files of another "
                     "replica, or import into another topic, with --into",
                 )
+            if isinstance(how, CopyContinues):
+                self._check_continues(topic.name, LogId(copy.name, partition), copy.log(partition))
         return found
+
+    def _check_continues(self, topic: str, name: LogId, copied: LogState) -> None:
+        log, end, epoch = self.logs(topic)[name.partition], copied.log_end_offset, copied.source_epoch
+        if not 0 < end < log.stable_end:
+            return
+        if epoch is not None and log.reached_epoch is not None and log.reached_epoch < epoch:
+            raise SourceWentBackError(
+                f"{name}: the copy was read in leader epoch {epoch}, and the latest one of {log.folder.path} is "
+                f"{log.reached_epoch}: what follows the copy's end may be what the cluster has left out",
+                hint="give the files of another replica, or import into another topic, with --into",
+            )
+        if (text := deletes_text(str(name), log, end)) is not None:
+            self._notes(IngestNote("unknown_deletes", text, topic, str(name.topic)))
 
     def after_read(
         self, topic: SourceTopic, copy: TopicState, partitions: Collection[int]
