@@ -52,6 +52,9 @@ def log_notes(log: ScannedLog) -> Iterator[tuple[str, str]]:
         named = ", ".join(f"{start} to {end - 1}" for start, end in gaps[:NAMED_AT_MOST])
         more = f", and {len(gaps) - NAMED_AT_MOST} more" if len(gaps) > NAMED_AT_MOST else ""
         yield "missing", f"no file has the offsets {named}{more}: a cleaner removed their records, or a file is missing"
+    if later := [start for start in log.folder.epochs if start.offset > log.end_offset]:
+        what = f"its checkpoint of epochs has {later[0].epoch} from offset {later[0].offset} on"
+        yield "missing", f"{what}, and its files end at {log.end_offset}: its last records are lost"
     if log.stable_end < log.end_offset:
         what = f"a transaction without an end begins at {log.stable_end}"
         yield "open_transaction", f"{what}: the copy ends there, and the log at {log.end_offset}"

@@ -41,10 +41,21 @@ def best_of(replicas: Sequence[ScannedLog]) -> ScannedLog:
     if others and (best.own_epochs.doubt is not None or (is_shorter and not best.own_epochs.is_noted)):
         why = best.own_epochs.doubt or "no checkpoint of epochs has that"
         raise ReplicaError(f"{_told(best)} would count, but {why}; there is {', and '.join(map(_told, others))}")
+    _check_none_later(best, replicas)
     # One that has lost its end may know best what all had: its broker noted that before.
     alike = [log for log in replicas if best.leader_epoch in (log.leader_epoch, log.reached_epoch)]
     replicated = max((log.replicated for log in alike if log.replicated is not None), default=None)
     return best if replicated == best.replicated else replace(best, replicated=replicated)
+
+
+def _check_none_later(best: ScannedLog, replicas: Sequence[ScannedLog]) -> None:
+    """A replica that has lost its end may have had a later epoch, whose leader did not have all of `best`."""
+    reached = -1 if best.leader_epoch is None else best.leader_epoch
+    for log in replicas:
+        for start in log.folder.epochs:
+            if start.epoch > reached and start.offset < best.written_end:
+                why = f"had epoch {start.epoch} from offset {start.offset} on, which it has lost"
+                raise ReplicaError(f"{_told(best)} would count, but {_told(log)} {why}")
 
 
 def left_behind(best: ScannedLog, replicas: Sequence[ScannedLog]) -> Sequence[str]:
@@ -54,7 +65,11 @@ def left_behind(best: ScannedLog, replicas: Sequence[ScannedLog]) -> Sequence[st
         f"{_told(best)} counts; left out is what there is from offset {end} on in {_told(log)}"
         for log, end in found
         if log.written_end > end
-    ]
+    ] + [f"{_told(log)} does not count, and what it had after its end: {log.cut}" for log in _cut(best, replicas)]
+
+
+def _cut(best: ScannedLog, replicas: Sequence[ScannedLog]) -> Sequence[ScannedLog]:
+    return [log for log in replicas if log.cut is not None and log.folder.path != best.folder.path]
 
 
 def _end_of_same(best: ScannedLog, log: ScannedLog) -> int:

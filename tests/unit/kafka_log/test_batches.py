@@ -183,3 +183,10 @@ def test_raw_snappy_of_other_clients() -> None:
 def test_streams_in_several_parts() -> None:
     twice = zlib.compress(b"a", wbits=31) + zlib.compress(b"b", wbits=31)
     assert decompressed(codecs.GZIP, twice) == b"ab"
+
+
+def test_records_at_the_last_offsets_are_written() -> None:
+    first = 2**63 - 10
+    table = table_of([(offset, 1, 0, b"k", b"v", None) for offset in (first - 2**32, first, first + 8)])
+    headers = [BatchHeader.parsed(data) for data in encoded(table)]
+    assert [(header.base_offset, header.last_offset_delta) for header in headers] == [(first - 2**32, 0), (first, 8)]

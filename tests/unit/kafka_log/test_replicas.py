@@ -126,6 +126,28 @@ def test_a_replica_that_lost_its_end_still_tells_what_all_had(noted: Starts) -> 
     assert told.startswith("orders-0: replication-offset-checkpoint in b has 6, but its files end at 4")
 
 
+def test_a_replica_that_has_lost_its_latest_epoch_lets_no_earlier_one_count() -> None:
+    lost, died = a_replica("lost", [0], [(0, 0), (1, 2)]), a_replica("died", [0, 0, 0, 0], [(0, 0)])
+    for each in ([lost, died], [died, lost]):
+        with pytest.raises(ReplicaError, match=r"^died of .* would count, but lost of .* had epoch 1 from offset 2 on"):
+            best_of(each)
+    behind = a_replica("behind", [0, 0], [(0, 0)])
+    assert best_of([lost, behind]) is behind
+    assert [text for _, text in log_notes(lost)] == [
+        "its checkpoint of epochs has 1 from offset 2 on, and its files end at 1: its last records are lost"
+    ]
+
+
+def test_a_replica_that_is_cut_is_told_though_another_one_counts() -> None:
+    whole, data = a_replica("whole", [0, 0, 0]), batch(0, b"v") + batch(1, b"v") + batch(2, b"v")
+    torn = scanned_log(
+        replace(FOLDER, path=Path("torn")), [ScannedSegment(Path("torn"), 0, scanned(io.BytesIO(data[:-1])))]
+    )
+    best = best_of([torn, whole])
+    (told,) = left_behind(best, [torn, whole])
+    assert best is whole and "torn of leader epoch 0, which ends at 2 does not count, and what it had after" in told
+
+
 def test_the_mark_of_an_earlier_leader_does_not_count() -> None:
     """Its cluster has lost that, and went on."""
     died = replace(a_replica("died", [0, 0, 0, 0], [(0, 0)]), replicated=(4, Path("died")))

@@ -134,7 +134,7 @@ class _Columns:
                 min(
                     start + limits.records,
                     int(sizes.searchsorted(sizes[start] + limits.bytes)),
-                    int(self.offsets.searchsorted(self.offsets[start] + _LARGEST_DELTA, "right")),
+                    int(self.offsets.searchsorted(min(int(self.offsets[start]) + _LARGEST_DELTA, 2**63 - 1), "right")),
                     int(of_times[of_times.searchsorted(start, "right")]),
                 )
             )

@@ -247,7 +247,7 @@ class TopicIngest:
             settings = self.source.settings(self.topic, self.request.settings)
             reference = TopicReference(self.name, str(self.name))
             with suppress(TopicExistsError):  # another ingest of it has begun right now: one of the two goes on
-                return create_topic(self.warehouse, reference, settings, len(source_topic.partitions))
+                return create_topic(self.warehouse, reference, settings, source_topic.partitions[-1] + 1)
             return self.warehouse.store.load(self.name)
 
     def _with_partitions(self, state: TopicState, source_topic: SourceTopic) -> TopicState:

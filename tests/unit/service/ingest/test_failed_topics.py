@@ -144,3 +144,10 @@ def test_a_copy_whose_commit_lost_its_answer_continues_once_the_catalog_answers(
     for topic in source.records:
         state = warehouse.store.load(TopicName("default", topic))
         assert volume_of(warehouse.store.segments(state)).records == 1
+
+
+def test_a_source_with_too_many_partitions_leaves_no_topic():
+    source = ListedSource(a_warehouse(), {"wide": {20_000: GOOD[0]}})
+    (report,) = ingest(source.warehouse, source, IngestRequest({}, ("wide",)), lambda _: None, lambda: False, print)
+    assert "partitions=20001" in report.error
+    assert not [*source.warehouse.store.topics()]
