@@ -157,7 +157,7 @@ class ScannedLog:
         """Of replicas of one partition the one with the largest is the one that a cluster would go on with.
 
         Of those that it could go on with it has the least damage, and then lacks the fewest offsets: a cleaner may
-        have taken them, or somebody a file.
+        have taken them, or a file is missing.
         """
         epoch = -1 if self.leader_epoch is None else self.leader_epoch
         lacks = self.start_offset + sum(end - start for start, end in self._all_gaps)
