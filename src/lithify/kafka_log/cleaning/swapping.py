@@ -117,7 +117,7 @@ def recover(files: Files) -> None:
 
 
 def _take_over(files: Files, swaps: Sequence[str]) -> None:
-    """Segments first: as long as one is a swap, an index that is none is taken for that of what it replaces.
+    """Segments first: while one is a swap, indexes without the suffix are deleted as old ones.
 
     After a loss of power any part of what was renamed since a `sync` may be on the disk.
     """
