@@ -223,7 +223,7 @@ class Seat:
 
     async def _tidied(self, name: str, room: Room) -> None:
         """Gives up a group that is another gateway's now, and frees partitions that nobody reads any more."""
-        if room.lock.locked():
+        if room.lock.locked() or self._rooms.get(name) is not room:  # a request has given it up meanwhile
             return
         async with room.lock:
             is_idle = room.is_unused and self._clock.monotonic_ms() - room.used_ms >= FREE_MS

@@ -168,6 +168,23 @@ def test_nothing_is_counted_of_groups_that_were_given_up() -> None:
     run(story)
 
 
+def test_a_beat_leaves_what_a_request_has_given_up_or_begun_anew_meanwhile() -> None:
+    """A beat has a list of groups, and waits for the database with each: an error would end all beats."""
+
+    async def story(both: Coordinators) -> None:
+        assert (await both.first.consumer_heartbeat(GROUP, JOINS)).error is Code.NONE
+        room = both.first._rooms.get(GROUP)
+        assert room is not None
+        await both.first._give_up(GROUP)
+        both.clock.advance(FREE_MS)
+        await both.first._tidied(GROUP, room)
+        assert (await both.first.consumer_heartbeat(GROUP, JOINS)).error is Code.NONE
+        await both.first._tidied(GROUP, room)
+        assert both.first._rooms.get(GROUP) not in (None, room)
+
+    run(story)
+
+
 def test_members_of_both_protocols_that_come_at_once_do_not_share_a_group(monkeypatch) -> None:
     async def story(both: Coordinators) -> None:
         looked_up, joining = both.first._looked_up, list[asyncio.Task[Any]]()
