@@ -209,6 +209,16 @@ def test_offsets_that_members_read_are_not_deleted(client: WireClient) -> None:
     assert client.ask(FORGET, 0, group_id="nobody", topics=topics)["error_code"] == Code.GROUP_ID_NOT_FOUND
 
 
+def test_an_offset_is_not_deleted_by_the_name_of_a_view_that_there_is_not(client: WireClient) -> None:
+    assert commit(client, 9, "viewless", ORDERS) == [Code.NONE]
+    view = {"name": f"{ORDERS}.compacted", "partitions": [{"partition_index": 0}]}
+    told = client.ask(FORGET, 0, group_id="viewless", topics=[view])
+    assert told["topics"][0]["partitions"][0]["error_code"] == Code.UNKNOWN_TOPIC_OR_PARTITION
+    asked = {"group_id": "viewless", "topics": [{"name": ORDERS, "partition_indexes": [0]}]}
+    (group,) = client.ask(FETCH, 8, groups=[asked])["groups"]
+    assert group["topics"][0]["partitions"][0]["committed_offset"] == 1
+
+
 def test_a_member_of_the_newer_protocol(client: WireClient) -> None:
     asked = {"group_id": "newer", "member_id": "m", "member_epoch": 0, "rebalance_timeout_ms": 10_000}
     told = client.ask(CONSUMER_BEAT, 1, **asked, subscribed_topic_names=[ORDERS], topic_partitions=[])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from enum import IntEnum
 from itertools import groupby
 from typing import Any
 
@@ -11,7 +12,7 @@ from lithify.kafka_server.groups.committed import Commit, Committed, Place
 from lithify.kafka_server.groups.coordinator import Wanted
 from lithify.kafka_server.requests.context import Context
 from lithify.kafka_server.requests.groups.by_id import Topics, answered, named
-from lithify.kafka_server.requests.topics import once, unread
+from lithify.kafka_server.requests.topics import found, once, unread
 
 NO_OFFSET = Committed(-1, -1)
 
@@ -45,7 +46,7 @@ async def offset_fetch(context: Context, request: dict[str, Any]) -> dict[str, A
 async def offset_delete(context: Context, request: dict[str, Any]) -> dict[str, Any]:
     """Offsets of topics that no member reads."""
     places = [(topic["name"], one["partition_index"]) for topic in request["topics"] for one in topic["partitions"]]
-    refused = await context.work(lambda: _refused(context, places))
+    refused = await context.work(lambda: _not_to_delete(context, places))
     allowed = [place for place in places if place not in refused]
     if context.coordinator is None:
         return {"error_code": Code.COORDINATOR_NOT_AVAILABLE}
@@ -124,6 +125,15 @@ def _refused(context: Context, places: Collection[Place]) -> dict[Place, Code]:
     """The places in topics that the caller cannot read, with the answer to each. May wait for the catalog."""
     codes = unread(context, {name for name, _ in places})
     return {place: Code(codes[place[0]]) for place in places if place[0] in codes}
+
+
+def _not_to_delete(context: Context, places: Collection[Place]) -> dict[Place, Code]:
+    """Those, and places in views that there are not: else the offset would go that a group has in the log."""
+    refused, listed = _refused(context, places), context.topics.listed()
+    views = {name for name, _ in places} - {name for name, _ in refused} - listed.keys()
+    topics = {name: found(context, name) for name in sorted(views)}
+    absent = {name: Code(topic) for name, topic in topics.items() if isinstance(topic, IntEnum)}
+    return refused | {place: absent[place[0]] for place in places if place[0] in absent}
 
 
 def _by_topic(codes: Mapping[Place, Code]) -> list[dict[str, Any]]:
