@@ -61,7 +61,7 @@ class Topics(Protocol):
         ...
 
     def names(self) -> Mapping[str, TopicName]:
-        """By each name by which clients may ask for them."""
+        """By each name by which clients may ask for them, also of views that they may not have."""
         ...
 
     def listed(self) -> Mapping[str, TopicName]:

@@ -30,7 +30,7 @@ class Room:
         self.group = Group()
         self.consumers = ConsumerGroup()
         self.layout: Layout = {}
-        """The topics that are served, as they were known at `layout_ms`."""
+        """The topics of its members that are served, as they were known at `layout_ms`, and those that came since."""
         self.layout_bytes = self.layout_ms = 0
         self.lock = asyncio.Lock()
         self.used_ms = 0

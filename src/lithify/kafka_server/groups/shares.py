@@ -14,7 +14,7 @@ from typing import Protocol
 MOST_GROUPS = 2_000
 """With members, at one gateway."""
 MOST_BYTES = 2**28
-"""Of all members of all groups."""
+"""Of all groups."""
 GROUP_BYTES, MEMBER_BYTES, ID_BYTES, TOPIC_BYTES, PARTITION_BYTES, MATCHED_BYTES = 4_096, 1_024, 512, 160, 160, 128
 """About what each takes beside its texts."""
 

@@ -45,7 +45,10 @@ class Listing:
     topics: Mapping[str, TopicName]
     clashes: tuple[Clash, ...] = ()
     nameable: Mapping[str, TopicName] = field(default_factory=dict)
-    """All names by which a client may ask for a topic: those, and others for what is compacted in it."""
+    """All names by which a client may ask for a topic: those, and others for views.
+
+    Whether a topic has a view does not follow from names: a name may be here of one that there is not.
+    """
 
     def is_compacted(self, name: str) -> bool:
         """Whether a client asks so for the compacted data of a topic."""
@@ -65,7 +68,10 @@ def listed(names: Iterable[TopicName]) -> Listing:
 
 
 def may_be_of(name: str, stream: str) -> bool:
-    """Whether a topic of a stream, by its stored name, may have that name. Only others than `default` have dots."""
+    """Whether a topic of a stream, by its stored name, may have that name.
+
+    One with dots is taken for a topic of another stream than `default`, though topics of this may have dots.
+    """
     if stream == DEFAULT_STREAM:
         return "." not in name.removesuffix(_COMPACTED)
     return name.startswith(f"{stream.translate(_AS_IN_KAFKA)}.")

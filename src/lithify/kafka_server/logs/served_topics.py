@@ -81,7 +81,7 @@ class ServedTopics:
         self._waiting = Waiting(self)
 
     def names(self) -> Mapping[str, TopicName]:
-        """All names by which clients may ask for a topic."""
+        """All names by which clients may ask for a topic, also of a view that it may not have."""
         return self._fresh().listing.nameable
 
     def listed(self) -> Mapping[str, TopicName]:

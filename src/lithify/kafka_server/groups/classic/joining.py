@@ -10,7 +10,7 @@ from lithify.kafka_server.groups.codes import Code
 from lithify.kafka_server.groups.shares import Token
 
 MOST_MEMBERS = 1_000
-"""Of one group, and as many ids that were given out and not used."""
+"""Of one group, together with the ids that were given out and not used."""
 NEW_MEMBER_MS = 300_000
 """How long a new member may wait for its first answer: whether its client is still there cannot be told."""
 
