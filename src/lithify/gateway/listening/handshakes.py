@@ -1,6 +1,6 @@
 """A connection until its TLS handshake is done: one of those that are counted, unlike with asyncio's own servers.
 
-accepted ─► counted ─► handshake ─► the protocol of HTTP, counted in its place
+accepted ─► counted ─► handshake ─► its protocol, HTTP's or Kafka's, counted in its place
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ TAKEN_S = 300.0
 
 
 class Handshake(asyncio.Protocol):
-    """Stands among the connections of `http` until that takes over."""
+    """Stands among the connections of `protocol` until that takes over."""
 
     is_strange = True
 
-    def __init__(self, http: Any, context: SSLContext, within_s: float) -> None:
-        self._http, self._context, self._within_s = http, context, within_s
+    def __init__(self, protocol: Any, context: SSLContext, within_s: float) -> None:
+        self._protocol, self._context, self._within_s = protocol, context, within_s
         self._loop = asyncio.get_running_loop()
         self.strange_since_s = self._loop.time()
         self._early = bytearray()
@@ -30,9 +30,9 @@ class Handshake(asyncio.Protocol):
     def connection_made(self, transport: Any) -> None:
         self._transport = transport
         self._transport.pause_reading()
-        self._http.connections.add(self)
+        self._protocol.connections.add(self)
         self._task = self._loop.create_task(self._shaken())
-        self._http.make_room()
+        self._protocol.make_room()
 
     @property
     def host(self) -> str:
@@ -48,7 +48,7 @@ class Handshake(asyncio.Protocol):
 
     def give_up(self) -> None:
         """Closes it at once, and counts it no more."""
-        self._http.connections.discard(self)
+        self._protocol.connections.discard(self)
         self._transport.abort()
 
     shutdown = give_up
@@ -68,10 +68,10 @@ class Handshake(asyncio.Protocol):
                     ssl_shutdown_timeout=TAKEN_S,
                 )
         finally:
-            self._http.connections.discard(self)
+            self._protocol.connections.discard(self)
         if secured is None or self._is_lost:
             return
-        secured.set_protocol(self._http)
-        self._http.connection_made(secured)
+        secured.set_protocol(self._protocol)
+        self._protocol.connection_made(secured)
         if self._early:
-            self._http.data_received(bytes(self._early))
+            self._protocol.data_received(bytes(self._early))
