@@ -89,7 +89,7 @@ class Consumers(Seat):
         matched = {pattern: names for pattern, names in found.items() if names is not None}
         wanted = room.consumers.subscribed.union(*matched.values())
         layout = await self._asked(lambda: self._layout(sorted(wanted)))
-        if isinstance(layout, Code):
+        if isinstance(layout, Code) or not room.consumers.subscribed <= wanted:  # the next check has those who came
             return
         members = {
             name: replace(m, matched=matched.get(m.pattern or "", m.matched))

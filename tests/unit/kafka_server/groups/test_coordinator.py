@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine
 from dataclasses import replace
+from itertools import count
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from lithify.errors import CoordinationError
 from lithify.kafka_server.groups.classic.joining import Join
 from lithify.kafka_server.groups.codes import Code
 from lithify.kafka_server.groups.committed import Commit, Committed
+from lithify.kafka_server.groups.consumers import LAYOUT_MS
 from lithify.kafka_server.groups.coordinator import Coordinator, Wanted
 from lithify.kafka_server.groups.gateways import LEASE_MS
 from lithify.kafka_server.groups.modern.beats import Beat
@@ -198,6 +200,31 @@ def test_members_of_both_protocols_that_come_at_once_do_not_share_a_group(monkey
         monkeypatch.setattr(both.first, "_looked_up", meanwhile)
         assert (await both.first.consumer_heartbeat(GROUP, JOINS)).error is Code.GROUP_ID_NOT_FOUND
         joining[0].cancel()
+
+    run(story)
+
+
+def test_a_member_that_comes_during_a_check_of_the_topics_keeps_its_own(monkeypatch) -> None:
+    async def story(both: Coordinators) -> None:
+        both.lake.create_topic("shop/late", 1)
+        both.clock.advance(LOOK_MS)
+        assert (await both.first.consumer_heartbeat(GROUP, JOINS)).error is Code.NONE
+        room, asked, times = both.first._rooms.get(GROUP), both.first._asked, count(1)
+        assert room is not None
+
+        async def meanwhile(does: Callable[[], Any]) -> Any:
+            found = await asked(does)
+            if next(times) == 2:  # patterns, then topics
+                monkeypatch.undo()
+                late = replace(JOINS, member_id="two", topics=frozenset({"shop.late"}))
+                assert (await both.first.consumer_heartbeat(GROUP, late)).error is Code.NONE
+            return found
+
+        monkeypatch.setattr(both.first, "_asked", meanwhile)
+        both.clock.advance(LAYOUT_MS)
+        await both.first._refreshed(room)
+        assert next(times) == 3
+        assert [number for _, number in room.consumers.target["two"]] == [0]
 
     run(story)
 
