@@ -58,6 +58,8 @@ class Consumers(Seat):
             return Told(Code.GROUP_ID_NOT_FOUND, beat.member_id)
         consumers, told = beaten(room.consumers, beat, room.layout, self._clock.monotonic_ms())
         if not self._rooms.fits(room, consumers):
+            kept = room.consumers.subscribed  # what was found for it is not counted, and would stay
+            room.lay_out({name: one for name, one in room.layout.items() if name in kept})
             return Told(self._full("members"), beat.member_id)
         self._rooms.put(room, consumers)
         return told

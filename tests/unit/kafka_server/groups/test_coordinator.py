@@ -187,6 +187,16 @@ def test_a_beat_leaves_what_a_request_has_given_up_or_begun_anew_meanwhile() -> 
     run(story)
 
 
+def test_nothing_stays_in_memory_of_the_topics_of_a_member_that_is_refused() -> None:
+    async def story(both: Coordinators) -> None:
+        both.first._rooms.shares.add({None: MOST_BYTES})
+        assert (await both.first.consumer_heartbeat(GROUP, JOINS)).error is Code.GROUP_MAX_SIZE_REACHED
+        room = both.first._rooms.get(GROUP)
+        assert room is not None and (room.layout, room.layout_bytes) == ({}, 0)
+
+    run(story)
+
+
 def test_members_of_both_protocols_that_come_at_once_do_not_share_a_group(monkeypatch) -> None:
     async def story(both: Coordinators) -> None:
         looked_up, joining = both.first._looked_up, list[asyncio.Task[Any]]()
