@@ -293,6 +293,9 @@ def test_a_metadata_log_in_another_directory(root: Path, tmp_path: Path) -> None
         (place / "meta.properties").write_text(f"cluster.id={cluster}\nnode.id=1\n")
     with pytest.raises(RefusedError, match=r"is of the cluster B, and .* of A"):
         clean(root, metadata_log_dir=str(other))
+    (other / "meta.properties").write_text("version=7\n")
+    with pytest.raises(InvalidInputError, match=f"{other}/meta.properties: its version is '7'"):
+        clean(root, metadata_log_dir=str(other))
 
 
 @pytest.mark.parametrize(

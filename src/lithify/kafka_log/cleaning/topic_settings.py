@@ -14,8 +14,7 @@ from lithify.kafka_log.cleaning.clean_settings import METADATA_DIR, POLICY, Clea
 from lithify.kafka_log.cleaning.cluster_configs import ClusterConfigs
 from lithify.kafka_log.cleaning.metadata_log import METADATA_FOLDER, cluster_configs
 from lithify.kafka_log.directories.checkpoints import CLEANER, META_PROPERTIES, properties_in
-from lithify.kafka_log.directories.files import text_of
-from lithify.kafka_log.directories.folders import LogFolder
+from lithify.kafka_log.directories.folders import LogFolder, noted_in
 
 
 def topic_settings(
@@ -78,5 +77,4 @@ def _stated(cluster: ClusterConfigs, folder: LogFolder, node: str) -> Mapping[st
 
 
 def _properties(root: Path) -> Mapping[str, str]:
-    path = root / META_PROPERTIES
-    return properties_in(text_of(path)) if path.exists() else {}
+    return noted_in(root / META_PROPERTIES, properties_in) or {}

@@ -141,9 +141,9 @@ def log_directory(path: Path) -> LogDirectory:
     names = segment_names(each.name for each in entries)
     is_folder = bool(names.segments or names.swaps)
     root = path.resolve().parent if is_folder else path
-    noted = ((name, _noted(root / name, offsets_in)) for name in (CLEANER, LOG_START, RECOVERY_POINT, REPLICATED))
+    noted = ((name, noted_in(root / name, offsets_in)) for name in (CLEANER, LOG_START, RECOVERY_POINT, REPLICATED))
     checkpoints = {name: offsets for name, offsets in noted if offsets is not None}
-    cluster = (_noted(root / META_PROPERTIES, properties_in) or {}).get("cluster.id")
+    cluster = (noted_in(root / META_PROPERTIES, properties_in) or {}).get("cluster.id")
     tiered = {one.path: one for one in tiered_folders(path, entries)}
     if is_folder:
         name = path.name if _FOLDER.fullmatch(path.name) else path.resolve().name
@@ -172,8 +172,8 @@ def _folder(
         topic,
         partition,
         cluster,
-        _noted(path / METADATA, topic_id_in),
-        _noted(path / EPOCHS, epochs_in) or (),
+        noted_in(path / METADATA, topic_id_in),
+        noted_in(path / EPOCHS, epochs_in) or (),
         noted.get(LOG_START),
         noted.get(CLEANER),
         noted.get(RECOVERY_POINT),
@@ -181,8 +181,8 @@ def _folder(
     )
 
 
-def _noted(path: Path, read: Callable[[str], Noted]) -> Noted | None:
-    """What a file says; None if it is not there."""
+def noted_in(path: Path, read: Callable[[str], Noted]) -> Noted | None:
+    """What a file says; None if it is not there. Raises `OSError`, or `CheckpointError` with its path."""
     try:
         return read(text_of(path))
     except FileNotFoundError:
