@@ -14,6 +14,7 @@ from lithify import Record
 from lithify.coordination.groups.empty_group import EmptyGroup, reset
 from lithify.coordination.leases.memory import MemoryCoordination
 from lithify.errors import CoordinationError
+from lithify.kafka_server.groups import seat
 from lithify.kafka_server.groups.classic.joining import Join
 from lithify.kafka_server.groups.codes import Code
 from lithify.kafka_server.groups.committed import Commit, Committed
@@ -271,5 +272,26 @@ def test_an_outage_of_the_leases_is_told_once(
                 await both.wait(5_000)
             assert told() == times
             await both.wait(1_000)
+
+    run(story)
+
+
+def test_a_defect_ends_one_turn_of_what_is_done_each_second(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def story(both: Coordinators) -> None:
+        turns: list[int] = []
+
+        async def turn() -> None:
+            turns.append(len(turns))
+            if len(turns) < 3:
+                raise KeyError("nobody knows why")
+
+        monkeypatch.setattr(seat, "BEAT_S", 0)
+        done = asyncio.create_task(both.first._each_second(turn))
+        while len(turns) < 5:
+            await asyncio.sleep(0)
+        done.cancel()
+        assert [record.message.count("KeyError") for record in caplog.records if "KeyError" in record.message] == [1]
 
     run(story)
