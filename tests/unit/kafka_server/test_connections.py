@@ -218,7 +218,7 @@ def test_answers_that_one_token_does_not_take_close_none_of_another(monkeypatch)
         words.session = Known(token_id="other")
         for _ in range(3):
             opened.enter_context(one.client()).sock.sendall(framed(b"much"))
-        wait_until(lambda: len(one.connections[0].all) == 2, "none of the others is closed", 10)
+        wait_until(lambda: len(one.closed) == 2, "none of the others is closed", 10)
         assert [reason.split(",")[1] for reason in one.closed] == [" and its was the oldest"] * 2
         assert len(slow.frame()) == 2**26
 

@@ -61,15 +61,15 @@ class Connections:
 
     def close_slow(self) -> None:
         """Closes those whose answers are not taken for longest, if all of them together are too much."""
-        while self.unsent_bytes > UNSENT_BYTES:
-            oldest = min(self._of_most(lambda one: one.unsent_bytes), key=lambda one: one.strange_since_s)
+        while self.unsent_bytes > UNSENT_BYTES and (some := self._of_most(lambda one: one.unsent_bytes)):
+            oldest = min(some, key=lambda one: one.strange_since_s)
             self.closed(oldest.host, f"answers of {self.unsent_bytes} bytes are not taken, and its was the oldest")
             oldest.give_up()
 
     def close_large(self) -> None:
         """Closes those whose requests are largest, if all of them together are too much."""
-        while self.held_bytes > HELD_BYTES:
-            largest = max(self._of_most(lambda one: one.held_bytes), key=lambda one: one.held_bytes)
+        while self.held_bytes > HELD_BYTES and (some := self._of_most(lambda one: one.held_bytes)):
+            largest = max(some, key=lambda one: one.held_bytes)
             self.closed(largest.host, f"requests of {self.held_bytes} bytes are under way, and its was the largest")
             largest.give_up()
 
@@ -82,7 +82,7 @@ class Connections:
         sizes = Counter[str | None]()
         for one in some:
             sizes[one.token] += size(one)
-        ((most, _),) = sizes.most_common(1)
+        most = max(sizes, key=lambda token: sizes[token], default=None)
         return [one for one in some if one.token == most]
 
 
