@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from threading import Event, Thread
 from types import SimpleNamespace
 from typing import Any
@@ -90,8 +91,13 @@ def test_a_resync_ends(monkeypatch):
 def test_a_scan_of_segments_ends(monkeypatch):
     jobs = Jobs()
     monkeypatch.setattr(log_tasks, "_frame", lambda *_: jobs.run())
+    large = log_tasks.SegmentFile(Path("0.log"), 2 * log_tasks.LEAST_BYTES)
     with pytest.raises(StopAsked):
-        log_tasks.scans_of(jobs.session, [], once_begun())
+        log_tasks.scans_of(jobs.session, [large], once_begun())
     assert jobs.cancelled.is_set()
+
+
+@pytest.mark.parametrize("size_bytes", [0, 2 * log_tasks.LEAST_BYTES])
+def test_a_scan_of_segments_does_not_begin(size_bytes):
     with pytest.raises(StopAsked):
-        log_tasks.scans_of(None, [], lambda: True)  # it does not begin
+        log_tasks.scans_of(None, [log_tasks.SegmentFile(Path("0.log"), size_bytes)], lambda: True)
