@@ -44,10 +44,11 @@ class SqlTokens:
         def read(connection: Connection) -> tuple[Sequence[Any], Sequence[Any]]:
             if not has_table(connection, TOKENS):
                 return (), ()
-            keys: list[Any] = []
+            # First the tokens: one that is created meanwhile would be without its keys.
+            tokens, keys = connection.execute(wanted).all(), list[Any]()
             if has_table(connection, SCRAM_KEYS):  # whose owner may have granted nothing on it to a gateway yet
                 is_granted(lambda: keys.extend(connection.execute(more)), connection)
-            return connection.execute(wanted).all(), keys
+            return tokens, keys
 
         self._transactions.check_there()
         rows, key_rows = self._transactions.done(read)
