@@ -106,6 +106,20 @@ def test_all_who_ask_after_the_same_look_share_the_next_one(served: ServedTopics
     assert calls.count("look") == 2 and served.begun == begun + 1
 
 
+def test_looks_that_clients_ask_for_take_half_of_the_time_at_most(lake: Warehouse, monkeypatch) -> None:
+    tokens = lake.store.change_tokens
+
+    def slowly() -> Any:
+        lake.clock.advance(300)
+        return tokens()
+
+    monkeypatch.setattr(lake.store, "change_tokens", slowly)
+    served, begun_ms = ServedTopics(lake), lake.clock.monotonic_ms()
+    for _ in range(10):
+        served.topic("clicks", after=served.begun)
+    assert served.begun == 10 and lake.clock.monotonic_ms() - begun_ms == 10 * 300 + 9 * 300
+
+
 def test_a_look_that_began_before_is_none_that_begins_now(served: ServedTopics, lake: Warehouse, monkeypatch) -> None:
     """While one thread has read the tokens, and has not told yet, another one asks for what is there now."""
     assert served.topic("clicks") is not None

@@ -5,7 +5,7 @@
 
 While clients wait for records, one thread looks for all of them. It reads only the topics that they wait for. In a
 large catalog a look takes long. The next one waits for `PAUSE` times as long, so that looks take few per cent of a
-processor.
+processor. A client that knows more than the last look has one begin before, which takes half of a processor at most.
 """
 
 from __future__ import annotations
@@ -59,6 +59,10 @@ class _Look:
     def is_old(self, now_ms: int) -> bool:
         return self.at_ms is None or now_ms >= self.at_ms + max(LOOK_MS, PAUSE * self.took_ms)
 
+    def rest_ms(self, now_ms: int) -> int:
+        """Until the next one may begin at the earliest: whoever asks, looks take at most half of the time."""
+        return 0 if self.at_ms is None else max(0, self.at_ms + self.took_ms - now_ms)
+
 
 class ServedTopics:
     """Several threads may use it. What asks the catalog blocks, and raises `WarehouseError` if that is not there."""
@@ -66,7 +70,7 @@ class ServedTopics:
     def __init__(self, warehouse: Warehouse, shared: SharedTopics | None = None) -> None:
         """`shared` is what others in this process read of topics too."""
         self._shared = SharedTopics() if shared is None else shared
-        self._store, self._monotonic_ms = warehouse.store, warehouse.clock.monotonic_ms
+        self._store, self._clock, self._monotonic_ms = warehouse.store, warehouse.clock, warehouse.clock.monotonic_ms
         self._kept = Kept(Parts(warehouse.files, self._monotonic_ms), TimesOfSegments(warehouse.files))
         self._look = _Look()
         self._begun = 0
@@ -156,6 +160,7 @@ class ServedTopics:
         if look.number <= after or look.is_old(self._monotonic_ms()):
             with self._looking:
                 if self._look is look or self._look.number <= after:
+                    self._clock.sleep(self._look.rest_ms(self._monotonic_ms()) / 1000)
                     self._begun += 1
                     self._look = self._looked(self._begun)
         if self._look.error is not None:
