@@ -60,7 +60,7 @@ class _Look:
         return self.at_ms is None or now_ms >= self.at_ms + max(LOOK_MS, PAUSE * self.took_ms)
 
     def rest_ms(self, now_ms: int) -> int:
-        """Until the next one may begin at the earliest: whoever asks, looks take at most half of the time."""
+        """Until the next one may begin: so looks take at most half of the time, however many clients ask."""
         return 0 if self.at_ms is None else max(0, self.at_ms + self.took_ms - now_ms)
 
 
