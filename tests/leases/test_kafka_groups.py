@@ -14,7 +14,7 @@ from lithify.coordination.leases.database import engine_at
 from lithify.coordination.leases.groups_sql import SqlGroups
 from lithify.coordination.leases.lease_transactions import Transactions
 from lithify.errors import CoordinationError
-from lithify.kafka_server.groups.codes import Code
+from lithify.kafka_protocol.codes import Code
 from lithify.kafka_server.groups.gateways import LEASE_MS
 from lithify.kafka_server.groups.offsets import Offsets
 from lithify.kafka_server.groups.tenure import Tenure

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from lithify.kafka_server.groups.codes import Code
+from lithify.kafka_protocol.codes import Code
 from lithify.kafka_server.groups.modern.assignor import NOTHING, Parts, assigned
 from lithify.kafka_server.groups.modern.beats import Beat, beaten, due_ms, elapsed, retargeted
 from lithify.kafka_server.groups.modern.group import ConsumerGroup

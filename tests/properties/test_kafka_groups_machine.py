@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from lithify.kafka_protocol.codes import Code
 from lithify.kafka_server.groups.classic.group import Group, Joined, Phase, Synced
 from lithify.kafka_server.groups.classic.joining import Join, joined
 from lithify.kafka_server.groups.classic.sessions import Sync, committing, due_ms, elapsed, heartbeat, left, synced
-from lithify.kafka_server.groups.codes import Code
 
 PARTITIONS = 7
 SESSION_MS, REBALANCE_MS = 10_000, 30_000

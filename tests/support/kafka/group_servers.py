@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
 import lithify
-from lithify.kafka_server.groups.codes import Code
+from lithify.kafka_protocol.codes import Code
 from lithify.kafka_server.groups.committed import Commit, Committed, Place
 from lithify.kafka_server.groups.gateways import LEASE_MS
 from lithify.kafka_server.groups.offsets import Offsets

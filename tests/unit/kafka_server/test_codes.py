@@ -5,14 +5,13 @@ from enum import IntEnum
 import pytest
 from confluent_kafka import KafkaError
 
-from lithify.kafka_server.groups.codes import Code as OfGroups
-from lithify.kafka_server.requests.codes import Code
+from lithify.kafka_protocol.codes import Code
 
 OTHER_NAMES = {"NONE": "NO_ERROR", "UNKNOWN_TOPIC_OR_PARTITION": "UNKNOWN_TOPIC_OR_PART"}
 UNNAMED = {"UNSUPPORTED_ENDPOINT_TYPE", "INVALID_REGULAR_EXPRESSION", "KAFKA_STORAGE_ERROR"}
 """What this client has no names for."""
 
 
-@pytest.mark.parametrize("code", [*Code, *OfGroups], ids=lambda code: code.name)
+@pytest.mark.parametrize("code", [*Code], ids=lambda code: code.name)
 def test_each_code_is_what_clients_take_it_for(code: IntEnum) -> None:
     assert code.name in UNNAMED or getattr(KafkaError, OTHER_NAMES.get(code.name, code.name)) == code

@@ -12,8 +12,8 @@ import pytest
 
 from lithify.api.wiring import groups_of
 from lithify.coordination.leases.memory import MemoryCoordination
+from lithify.kafka_protocol.codes import Code
 from lithify.kafka_server.groups import shares
-from lithify.kafka_server.groups.codes import Code
 from lithify.kafka_server.groups.consumers import matching
 from lithify.kafka_server.groups.seat import Shared
 from lithify.kafka_server.requests.groups import looks, offsets

@@ -13,7 +13,7 @@ import pytest
 import lithify
 from lithify.api.wiring import groups_of
 from lithify.coordination.leases.memory import MemoryCoordination
-from lithify.kafka_server.groups.codes import Code
+from lithify.kafka_protocol.codes import Code
 from lithify.kafka_server.groups.offsets import Offsets
 from lithify.kafka_server.groups.seat import Shared
 from lithify.model.access.roles import Role

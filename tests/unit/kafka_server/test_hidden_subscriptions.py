@@ -10,7 +10,7 @@ import pytest
 
 from lithify.api.wiring import groups_of
 from lithify.coordination.leases.memory import MemoryCoordination
-from lithify.kafka_server.groups.codes import Code
+from lithify.kafka_protocol.codes import Code
 from lithify.kafka_server.groups.seat import Shared
 from lithify.model.access.roles import ALL
 from lithify.testing import memory_lake

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
-from lithify.kafka_server.groups.codes import Code
+from lithify.kafka_protocol.codes import Code
 from lithify.kafka_server.groups.untold import is_of
 from lithify.kafka_server.logs.kafka_names import kafka_name
 from lithify.kafka_server.logs.leader_epochs import epoch_end

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lithify.kafka_server.groups.codes import Code
+from lithify.kafka_protocol.codes import Code
 from lithify.kafka_server.groups.committed import Place
 from lithify.kafka_server.groups.modern.beats import Beat, Told, beaten, retargeted
 from lithify.kafka_server.groups.modern.group import Layout

@@ -10,10 +10,10 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from lithify.kafka_protocol.codes import Code
 from lithify.kafka_server.groups.classic.group import CONSUMERS, Group, Joined, Phase, Step, Synced
 from lithify.kafka_server.groups.classic.joining import Join, joined
 from lithify.kafka_server.groups.classic.sessions import Sync, check, committing, heartbeat, left, synced
-from lithify.kafka_server.groups.codes import Code
 from lithify.kafka_server.groups.committed import Commit, Committed, Place
 from lithify.kafka_server.groups.consumer_protocol import assigned, subscribed
 from lithify.kafka_server.groups.consumers import Consumers

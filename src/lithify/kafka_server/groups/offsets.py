@@ -17,7 +17,7 @@ from collections.abc import Collection, Mapping
 from typing import Protocol
 
 from lithify.errors import LithifyError
-from lithify.kafka_server.groups.codes import Code
+from lithify.kafka_protocol.codes import Code
 from lithify.kafka_server.groups.committed import (
     Commit,
     Committed,

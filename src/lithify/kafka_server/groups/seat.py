@@ -20,7 +20,7 @@ from typing import Self, TypeVar
 
 from lithify.errors import CoordinationError, InvalidNameError, LithifyError
 from lithify.errors.defects import as_lithify_error
-from lithify.kafka_server.groups.codes import Code
+from lithify.kafka_protocol.codes import Code
 from lithify.kafka_server.groups.committed import Place
 from lithify.kafka_server.groups.gateways import Gateways
 from lithify.kafka_server.groups.offsets import Offsets, Topics

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from lithify.kafka_protocol.codec import API_VERSIONS
-from lithify.kafka_server.requests.codes import Code
+from lithify.kafka_protocol.codes import Code
 
 
 def answered(versions: Mapping[int, tuple[int, int]]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from lithify.kafka_server.requests.codes import Code
+from lithify.kafka_protocol.codes import Code
 from lithify.kafka_server.requests.context import Context
 from lithify.kafka_server.requests.topics import found, once
 from lithify.model.settings.topic_settings import TopicSettings, to_config

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from lithify.kafka_protocol.codes import Code
 from lithify.kafka_server.logs.served_log import ServedLog
-from lithify.kafka_server.requests.codes import Code
 from lithify.kafka_server.requests.context import Context
 from lithify.kafka_server.requests.topics import found, log_of, partitions_once
 

@@ -14,9 +14,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from lithify.kafka_protocol.codes import Code
 from lithify.kafka_server.logs.served_log import ServedLog
 from lithify.kafka_server.logs.served_topic import ServedTopic
-from lithify.kafka_server.requests.codes import Code
 from lithify.kafka_server.requests.context import Context
 from lithify.kafka_server.requests.topics import NO_ID, found, read_from
 

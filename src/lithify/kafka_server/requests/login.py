@@ -12,9 +12,9 @@ import asyncio
 from typing import Any, Final
 
 from lithify.errors import CoordinationError
+from lithify.kafka_protocol.codes import Code
 from lithify.kafka_server.connections.answering import ClosingError
 from lithify.kafka_server.logins.scram import Challenge, ScramError, WrongProofError, challenge
-from lithify.kafka_server.requests.codes import Code
 from lithify.kafka_server.requests.context import Caller, Context, LastAnswerError
 from lithify.model.access.scram import KeyPair, Mechanism
 

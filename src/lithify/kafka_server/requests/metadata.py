@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from lithify.kafka_protocol.codes import Code
 from lithify.kafka_server.logs.served_topic import ServedTopic
-from lithify.kafka_server.requests.codes import Code
 from lithify.kafka_server.requests.context import Context
 from lithify.kafka_server.requests.topics import NO_ID, found, may_read, once, unread
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from lithify.kafka_protocol.codes import Code
 from lithify.kafka_server.connections.answering import ClosingError
-from lithify.kafka_server.requests.codes import Code
 from lithify.kafka_server.requests.context import Context
 
 

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from lithify.errors import LithifyError, OffsetOutOfRangeError, VersionSweptError
+from lithify.kafka_protocol.codes import Code
 from lithify.kafka_server.logs.kafka_names import may_be_of
 from lithify.kafka_server.logs.served_log import ServedLog
 from lithify.kafka_server.logs.served_topic import ServedTopic
-from lithify.kafka_server.requests.codes import Code
 from lithify.kafka_server.requests.context import Context
 from lithify.model.access.roles import ALL, Role
 from lithify.model.names import TopicName

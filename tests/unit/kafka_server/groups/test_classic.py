@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from lithify.kafka_protocol.codes import Code
 from lithify.kafka_server.groups.classic.group import Group, Joined, Pending, Phase, Step, Synced
 from lithify.kafka_server.groups.classic.joining import MOST_MEMBERS, NEW_MEMBER_MS, Join, joined
 from lithify.kafka_server.groups.classic.rebalance import INITIAL_DELAY_MS
@@ -17,7 +18,6 @@ from lithify.kafka_server.groups.classic.sessions import (
     resigned,
     synced,
 )
-from lithify.kafka_server.groups.codes import Code
 
 SESSION_MS, REBALANCE_MS = 10_000, 30_000
 

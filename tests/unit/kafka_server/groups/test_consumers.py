@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from lithify.kafka_server.groups.codes import Code
+from lithify.kafka_protocol.codes import Code
 from lithify.kafka_server.groups.consumers import matching
 from lithify.kafka_server.groups.modern.beats import SESSION_MS, Beat, Told, beaten, committing, elapsed
 from lithify.kafka_server.groups.modern.group import ConsumerGroup

@@ -14,9 +14,9 @@ from lithify import Record
 from lithify.coordination.groups.empty_group import EmptyGroup, reset
 from lithify.coordination.leases.memory import MemoryCoordination
 from lithify.errors import CoordinationError
+from lithify.kafka_protocol.codes import Code
 from lithify.kafka_server.groups import seat
 from lithify.kafka_server.groups.classic.joining import Join
-from lithify.kafka_server.groups.codes import Code
 from lithify.kafka_server.groups.committed import Commit, Committed
 from lithify.kafka_server.groups.consumers import LAYOUT_MS
 from lithify.kafka_server.groups.coordinator import Coordinator, Wanted

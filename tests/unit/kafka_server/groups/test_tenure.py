@@ -14,7 +14,7 @@ from lithify.coordination.groups.member import Member
 from lithify.coordination.leases.groups_sql import SqlGroups
 from lithify.coordination.leases.lease_transactions import shared_database
 from lithify.coordination.leases.memory import MemoryCoordination
-from lithify.kafka_server.groups.codes import Code
+from lithify.kafka_protocol.codes import Code
 from lithify.kafka_server.groups.committed import Commit, Committed
 from lithify.kafka_server.groups.gateways import LEASE_MS, Gateways
 from lithify.kafka_server.groups.offsets import Offsets

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import lithify
-from lithify.kafka_server.groups.codes import Code
+from lithify.kafka_protocol.codes import Code
 from lithify.kafka_server.groups.committed import Commit
 from lithify.kafka_server.groups.offsets import Offsets
 from lithify.kafka_server.groups.tenure import Tenure

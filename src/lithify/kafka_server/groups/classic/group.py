@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from lithify.kafka_server.groups.codes import Code
+from lithify.kafka_protocol.codes import Code
 from lithify.kafka_server.groups.shares import ID_BYTES, MEMBER_BYTES, Token, text_bytes
 
 CONSUMERS = "consumer"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from lithify.kafka_protocol.codes import Code
 from lithify.kafka_server.groups.classic.group import Group, Joined, Member, Pending, Phase, Step, Synced
 from lithify.kafka_server.groups.classic.rebalance import completed, current, prepared, prepared_or_completed
-from lithify.kafka_server.groups.codes import Code
 from lithify.kafka_server.groups.shares import Token
 
 MOST_MEMBERS = 1_000

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from lithify.kafka_protocol.codes import Code
 from lithify.kafka_server.groups.classic.group import Answers, Group, Initial, Joined, Member, Phase, Step, Synced
-from lithify.kafka_server.groups.codes import Code
 
 INITIAL_DELAY_MS = 1_000
 """How long the first rebalance of an empty group waits for more members, of which each would cause another one."""

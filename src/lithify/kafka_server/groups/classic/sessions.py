@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from lithify.kafka_protocol.codes import Code
 from lithify.kafka_server.groups.classic.group import Answers, Group, Joined, Member, Phase, Step, Synced
 from lithify.kafka_server.groups.classic.rebalance import completed, initial_over, prepared, prepared_or_completed
-from lithify.kafka_server.groups.codes import Code
 
 
 @dataclass(frozen=True, slots=True)

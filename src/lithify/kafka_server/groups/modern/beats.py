@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from lithify.kafka_server.groups.codes import Code
+from lithify.kafka_protocol.codes import Code
 from lithify.kafka_server.groups.modern.assignor import NOTHING, Parts, assigned
 from lithify.kafka_server.groups.modern.group import Consumer, ConsumerGroup, Layout
 from lithify.kafka_server.groups.shares import Token

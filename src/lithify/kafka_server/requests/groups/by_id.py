@@ -6,11 +6,10 @@ A topic of an id that nobody knows gets a name that no topic has, and is answere
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from enum import IntEnum
 from typing import Any
 
+from lithify.kafka_protocol.codes import Code
 from lithify.kafka_server.logs.served_topic import ServedTopic
-from lithify.kafka_server.requests.codes import Code
 from lithify.kafka_server.requests.context import Context
 from lithify.kafka_server.requests.topics import NO_ID, found, found_anew
 
@@ -48,7 +47,7 @@ def _unknown(topic: dict[str, Any]) -> dict[str, Any]:
     return {**topic, "partitions": [{**one, "error_code": Code.UNKNOWN_TOPIC_ID} for one in topic["partitions"]]}
 
 
-def _name(topic_id: bytes, topic: ServedTopic | IntEnum | None) -> str:
+def _name(topic_id: bytes, topic: ServedTopic | Code | None) -> str:
     return topic.kafka_name if isinstance(topic, ServedTopic) else f"{_NOWHERE}{topic_id.hex()}"
 
 

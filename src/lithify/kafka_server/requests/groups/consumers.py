@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import groupby
 from typing import Any
 
-from lithify.kafka_server.groups.codes import Code
+from lithify.kafka_protocol.codes import Code
 from lithify.kafka_server.groups.modern.beats import HEARTBEAT_MS, JOINS, Beat
 from lithify.kafka_server.requests.context import Context
 from lithify.kafka_server.requests.groups.members import METADATA_BYTES, is_long, refused_in

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from enum import IntEnum
 from itertools import groupby
 from typing import Any
 
+from lithify.kafka_protocol.codes import Code
 from lithify.kafka_server.groups.classic.group import CONSUMERS, Group, Phase
-from lithify.kafka_server.groups.codes import Code
 from lithify.kafka_server.groups.modern.assignor import Parts
 from lithify.kafka_server.groups.modern.group import ConsumerGroup
 from lithify.kafka_server.requests.context import Context
@@ -112,7 +111,7 @@ def _consumers(name: str, group: Group | ConsumerGroup | Code, names: Mapping[by
 
 def _ids(context: Context) -> dict[str, bytes]:
     found_topics = ((name, found(context, name)) for name in context.topics.names())
-    return {name: topic.topic_id for name, topic in found_topics if not isinstance(topic, IntEnum)}
+    return {name: topic.topic_id for name, topic in found_topics if not isinstance(topic, Code)}
 
 
 async def _found(context: Context, groups: Collection[str]) -> Mapping[str, Group | ConsumerGroup | Code]:

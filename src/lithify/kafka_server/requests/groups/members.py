@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from lithify.kafka_protocol.codes import Code
 from lithify.kafka_server.groups.classic.group import CONSUMERS, Joined
 from lithify.kafka_server.groups.classic.joining import MOST_MEMBERS, Join
 from lithify.kafka_server.groups.classic.sessions import Sync
-from lithify.kafka_server.groups.codes import Code
 from lithify.kafka_server.groups.consumer_protocol import subscribed
 from lithify.kafka_server.requests.context import Context
 from lithify.kafka_server.requests.topics import may_name, may_read, unread

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from enum import IntEnum
 from itertools import groupby
 from typing import Any
 
-from lithify.kafka_server.groups.codes import Code
+from lithify.kafka_protocol.codes import Code
 from lithify.kafka_server.groups.committed import Commit, Committed, Place
 from lithify.kafka_server.groups.coordinator import Wanted
 from lithify.kafka_server.requests.context import Context
@@ -124,7 +123,7 @@ def _shown(
 def _refused(context: Context, places: Collection[Place]) -> dict[Place, Code]:
     """The places in topics that the caller cannot read, with the answer to each. May wait for the catalog."""
     codes = unread(context, {name for name, _ in places})
-    return {place: Code(codes[place[0]]) for place in places if place[0] in codes}
+    return {place: codes[place[0]] for place in places if place[0] in codes}
 
 
 def _not_to_delete(context: Context, places: Collection[Place]) -> dict[Place, Code]:
@@ -132,7 +131,7 @@ def _not_to_delete(context: Context, places: Collection[Place]) -> dict[Place, C
     refused, listed = _refused(context, places), context.topics.listed()
     views = {name for name, _ in places} - {name for name, _ in refused} - listed.keys()
     topics = {name: found(context, name) for name in sorted(views)}
-    absent = {name: Code(topic) for name, topic in topics.items() if isinstance(topic, IntEnum)}
+    absent = {name: topic for name, topic in topics.items() if isinstance(topic, Code)}
     return refused | {place: absent[place[0]] for place in places if place[0] in absent}
 
 
