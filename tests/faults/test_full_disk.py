@@ -6,9 +6,6 @@ limit    a process that may write no file larger than so many bytes, which needs
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -27,7 +24,7 @@ from lithify.store.iceberg import open_store
 from support.engines.kernel import KernelEngine
 from support.faults.ports import outcome
 from support.faults.topics import IN_PLACE, NAME, SIDE_BY_SIDE, iceberg_warehouse, picture, prepared, records
-from support.servers.disks import no_file_larger_than, small_disk
+from support.servers.disks import filled, no_file_larger_than, small_disk
 from support.store.builders import a_report
 from support.topics.cleaner_lake import CleanerLake
 from support.topics.whole_logs import check_whole
@@ -66,18 +63,6 @@ BY_FILE = ("append", "compact", "truncate", "alter", "note failures", "throttle"
 
 UNSEEN = ("sweep", "note failures", "store a report")
 """What they change is not looked at here."""
-
-
-@contextmanager
-def filled(disk: Path, blocks: int) -> Iterator[None]:
-    """Leaves so many blocks free."""
-    filler, free = disk / "filler", os.statvfs(disk)
-    with filler.open("wb") as file:
-        os.posix_fallocate(file.fileno(), 0, (free.f_bavail - blocks) * free.f_frsize)
-    try:
-        yield
-    finally:
-        filler.unlink()
 
 
 @pytest.mark.parametrize("name", VERBS)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, nullcontext
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ from lithify.kafka_log.directories.checkpoints import CLEANER, offsets_in
 from lithify.ports.engine import Progress
 from lithify.reports.rounds.cleaned_logs import CleanedLog
 from support.kafka.log_files import TasksHere, check_indexes, committed_in, latest_in, started, write_stage
-from support.servers.disks import no_file_larger_than, small_disk
+from support.servers.disks import filled, no_file_larger_than, small_disk
 
 CASE = json.loads((Path(__file__).parents[1] / "kafka_cases" / "data" / "fuzz_txn_11.json").read_text())
 STAGE, AFTER = CASE["before_round_3"], CASE["after_round_3"]
@@ -31,18 +30,6 @@ def scratch(tmp_path: Path) -> Path:
     """Of the key pass, on another disk."""
     (tmp_path / "scratch").mkdir()
     return tmp_path / "scratch"
-
-
-@contextmanager
-def filled(disk: Path, blocks: int) -> Iterator[None]:
-    """Leaves so many blocks free."""
-    filler, free = disk / "filler", os.statvfs(disk)
-    with filler.open("wb") as file:
-        os.posix_fallocate(file.fileno(), 0, (free.f_bavail - blocks) * free.f_frsize)
-    try:
-        yield
-    finally:
-        filler.unlink()
 
 
 def clean(root: Path, tasks: TasksHere, progress: Progress = lambda _phase, _done, _total: None) -> CleanedLog:

@@ -95,8 +95,8 @@ def end_of_orders(client) -> int:
     return client.ask(LIST_OFFSETS, 7, topics=asked)["topics"][0]["partitions"][0]["offset"]
 
 
-def test_while_a_read_hangs_many_who_wait_for_it_leave_threads_to_others(lake, gateway, monkeypatch):
-    daemon, _ = gateway
+def hanging(lake, monkeypatch):
+    """Reads of topics wait for the second of these events; the first one says that one of them does."""
     reads, may_read, store = Event(), Event(), type(lake.warehouse.store)
     real = store.load_at
 
@@ -106,6 +106,12 @@ def test_while_a_read_hangs_many_who_wait_for_it_leave_threads_to_others(lake, g
         return real(self, name, token)
 
     monkeypatch.setattr(store, "load_at", load_at)
+    return reads, may_read
+
+
+def test_while_a_read_hangs_many_who_wait_for_it_leave_threads_to_others(lake, gateway, monkeypatch):
+    daemon, _ = gateway
+    _reads, may_read = hanging(lake, monkeypatch)
     daemon.serving.start()
     ask = partial(requests.get, timeout=60)
     with ThreadPoolExecutor(60) as pool:
@@ -150,15 +156,7 @@ def test_an_error_that_others_find_is_told_to_probes_and_to_all_who_waited(lake,
 
 def test_it_is_not_ready_before_all_topics_were_read(lake, gateway, monkeypatch):
     daemon, _ = gateway
-    reads, may_read, store = Event(), Event(), type(lake.warehouse.store)
-    real = store.load_at
-
-    def load_at(self, name, token):
-        reads.set()
-        assert may_read.wait(30)
-        return real(self, name, token)
-
-    monkeypatch.setattr(store, "load_at", load_at)
+    reads, may_read = hanging(lake, monkeypatch)
     daemon.serving.start()
     first: list[int] = []
     probe = Thread(target=lambda: first.append(requests.get(f"{daemon.url}/readyz", timeout=30).status_code))

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from leases.places import LeasePlace
 from lithify.coordination.leases import database as databases
+from lithify.coordination.leases.database import engine_at
+from lithify.coordination.leases.groups_sql import SqlGroups
+from lithify.coordination.leases.lease_transactions import Transactions
 from lithify.coordination.leases.memory import MemoryCoordination
 from lithify.coordination.leases.sql_coordination import open_coordination
+from lithify.ports.groups import Groups
+from lithify.testing.memory_groups import MemoryGroups
 from lithify.waits import sql
 from support.servers.postgres import Postgres, a_postgres
 from support.servers.tcp_proxy import TcpProxy, a_proxy
 
 SHARED = ("sqlite", "postgres")
+Open = Callable[[str], Groups]
 
 
 @pytest.fixture(scope="session")
@@ -30,6 +36,18 @@ def database(server: Postgres) -> Iterator[str]:
     name = server.make_database()
     yield name
     server.drop_database(name)
+
+
+@pytest.fixture(params=("memory", *SHARED))
+def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Open:
+    """Opens the groups of a warehouse in the same database once more, as another process would."""
+    if request.param == "memory":
+        known: dict[str, Groups] = {}
+        return lambda scope: known.setdefault(scope, MemoryGroups(scope))
+    url = f"sqlite:///{tmp_path}/groups.db"
+    if request.param == "postgres":
+        url = request.getfixturevalue("server").uri(request.getfixturevalue("database"))
+    return lambda scope: SqlGroups(Transactions(engine_at(url)), scope)
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
-from leases.conftest import SHARED
+from leases.conftest import SHARED, Open
 from lithify.coordination.leases import copies_sql
 from lithify.coordination.leases.database import engine_at
 from lithify.coordination.leases.groups_sql import SqlGroups
@@ -29,19 +29,6 @@ from support.servers.postgres import Postgres
 
 SCOPE = "file:///backup"
 ORDERS, CLICKS = TopicName("default", "orders"), TopicName("web", "clicks")
-Open = Callable[[str], Groups]
-
-
-@pytest.fixture(params=("memory", *SHARED))
-def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Open:
-    """Opens the same database again, as another process would, for a warehouse."""
-    if request.param == "memory":
-        known: dict[str, Groups] = {}
-        return lambda scope: known.setdefault(scope, MemoryGroups(scope))
-    url = f"sqlite:///{tmp_path}/groups.db"
-    if request.param == "postgres":
-        url = request.getfixturevalue("server").uri(request.getfixturevalue("database"))
-    return lambda scope: SqlGroups(Transactions(engine_at(url)), scope)
 
 
 def at(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
@@ -14,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import create_engine, text
 
-from leases.conftest import SHARED
+from leases.conftest import Open
 from lithify.coordination.leases.database import engine_at
 from lithify.coordination.leases.groups_sql import SqlGroups
 from lithify.coordination.leases.lease_transactions import Transactions
@@ -30,19 +29,6 @@ from support.servers.postgres import Postgres
 SCOPE = "file:///lake"
 ORDERS, CLICKS = TopicName("default", "orders"), TopicName("web", "clicks")
 ALPHA, BETA = "alpha", "beta"
-Open = Callable[[str], Groups]
-
-
-@pytest.fixture(params=("memory", *SHARED))
-def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Open:
-    """Opens the same database again, as another process would, for a warehouse."""
-    if request.param == "memory":
-        known: dict[str, Groups] = {}
-        return lambda scope: known.setdefault(scope, MemoryGroups(scope))
-    url = f"sqlite:///{tmp_path}/groups.db"
-    if request.param == "postgres":
-        url = request.getfixturevalue("server").uri(request.getfixturevalue("database"))
-    return lambda scope: SqlGroups(Transactions(engine_at(url)), scope)
 
 
 def at(offset: int, partition: int = 0, topic: TopicName = ORDERS, group: str = "g") -> Position:

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
-from pathlib import Path
 from threading import Event, Thread
 
-import pytest
-
-from leases.conftest import SHARED
+from leases.conftest import Open
 from lithify.coordination.leases.database import engine_at
 from lithify.coordination.leases.groups_sql import SqlGroups
 from lithify.coordination.leases.lease_transactions import Transactions
@@ -20,25 +16,11 @@ from lithify.kafka_server.groups.offsets import Offsets
 from lithify.kafka_server.groups.tenure import Tenure
 from lithify.ports.groups import Groups
 from lithify.testing.fake_clock import FakeClock
-from lithify.testing.memory_groups import MemoryGroups
 from support.kafka.group_servers import FIRST, GROUP, OneTopic, Server, wait
 from support.servers.postgres import Postgres
 
-Open = Callable[[str], Groups]
 NAMES = ("alpha", "beta", "gamma")
 SEEDS, STEPS = 2, 60
-
-
-@pytest.fixture(params=("memory", *SHARED))
-def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Open:
-    """Opens the same database once more, as each gateway does."""
-    if request.param == "memory":
-        known: dict[str, Groups] = {}
-        return lambda scope: known.setdefault(scope, MemoryGroups(scope))
-    url = f"sqlite:///{tmp_path}/groups.db"
-    if request.param == "postgres":
-        url = request.getfixturevalue("server").uri(request.getfixturevalue("database"))
-    return lambda scope: SqlGroups(Transactions(engine_at(url)), scope)
 
 
 def a_server(groups: Groups, name: str, topics: OneTopic, clock: FakeClock) -> Server:

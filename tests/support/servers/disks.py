@@ -74,3 +74,15 @@ def no_file_larger_than(size_bytes: int) -> Iterator[None]:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@contextmanager
+def filled(disk: Path, blocks: int) -> Iterator[None]:
+    """Leaves so many blocks free."""
+    filler, free = disk / "filler", os.statvfs(disk)
+    with filler.open("wb") as file:
+        os.posix_fallocate(file.fileno(), 0, (free.f_bavail - blocks) * free.f_frsize)
+    try:
+        yield
+    finally:
+        filler.unlink()
