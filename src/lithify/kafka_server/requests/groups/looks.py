@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from itertools import groupby
 from typing import Any
 
@@ -63,9 +63,13 @@ async def delete_groups(context: Context, request: dict[str, Any]) -> dict[str, 
 
 async def consumer_group_describe(context: Context, request: dict[str, Any]) -> dict[str, Any]:
     """The same for groups of the newer protocol. Of others clients ask DescribeGroups then."""
-    names = {topic_id: name for name, topic_id in (await context.work(lambda: _ids(context))).items()}
-    found = await _found(context, request["group_ids"])
-    return {"groups": await context.work(lambda: [_consumers(*one, names) for one in found.items()])}
+    groups = await _found(context, request["group_ids"])
+
+    def told() -> list[dict[str, Any]]:
+        names = _names(context, groups.values())
+        return [_consumers(name, group, names) for name, group in groups.items()]
+
+    return {"groups": await context.work(told)}
 
 
 def _consumers(name: str, group: Group | ConsumerGroup | Code, names: Mapping[bytes, str]) -> dict[str, Any]:
@@ -109,9 +113,13 @@ def _consumers(name: str, group: Group | ConsumerGroup | Code, names: Mapping[by
     }
 
 
-def _ids(context: Context) -> dict[str, bytes]:
-    found_topics = ((name, found(context, name)) for name in context.topics.names())
-    return {name: topic.topic_id for name, topic in found_topics if not isinstance(topic, Code)}
+def _names(context: Context, groups: Iterable[Group | ConsumerGroup | Code]) -> dict[bytes, str]:
+    """By id, the topics that members are assigned, as far as the caller may read them."""
+    of_consumers = [group for group in groups if isinstance(group, ConsumerGroup)]
+    assigned = {part for group in of_consumers for member in group.members.values() for part in member.assigned}
+    assigned |= {part for group in of_consumers for parts in group.target.values() for part in parts}
+    topics = {topic_id: found(context, None, topic_id) for topic_id in {topic_id for topic_id, _ in assigned}}
+    return {topic_id: topic.kafka_name for topic_id, topic in topics.items() if not isinstance(topic, Code)}
 
 
 async def _found(context: Context, groups: Collection[str]) -> Mapping[str, Group | ConsumerGroup | Code]:
